@@ -1,0 +1,140 @@
+"""The values the store keeps and gives back, one class a kind of row.
+
+Same rules as in ``gateway.model``: frozen, instants in integer ms UTC, quantities in stored
+units. What a row is cited by is its ``ref``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gateway.model import Edge, Evidence, RecordRef
+
+__all__ = [
+    "DatedFrame",
+    "DayRow",
+    "DeadLetter",
+    "Document",
+    "Learned",
+    "TextRecord",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class DatedFrame:
+    """A device's record with its place in time: what the store keeps of it.
+
+    ``kind`` is the wire kind's name; ``fields`` are its values in wire order. ``dating`` says
+    where the time comes from (``wall``, ``offset``, ``bracket``, ``import``); a bracketed
+    frame lies somewhere in ``[earliest_ms, latest_ms]``. ``amount`` in ``unit`` and
+    ``object`` are the kind's main figure and what it was about. ``boot`` and ``seq`` are None
+    for imported rows, whose ``ref`` is made from the source's own key.
+    """
+
+    ref: RecordRef
+    device: str
+    boot: int | None
+    seq: int | None
+    kind: str
+    uptime_ms: int | None
+    received_ms: int
+    start_ms: int
+    end_ms: int
+    dating: str
+    fields: tuple[int | str, ...]
+    earliest_ms: int | None = None
+    latest_ms: int | None = None
+    amount: int | None = None
+    unit: str | None = None
+    object: str | None = None
+    set_aside: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """Bytes that could not be read, kept with the reason (a short stable word) and a detail.
+
+    ``boot`` and ``seq`` are known where the header could be read: then they count in the mark.
+    """
+
+    transport: str
+    device: str
+    boot: int | None
+    seq: int | None
+    received_ms: int
+    reason: str
+    detail: str
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class DayRow:
+    """One series on one local day ``[start_ms, end_ms)``, in 15-minute slots of elapsed time
+    since local midnight (92 to 108 of them): ``sums`` in the series' unit, ``covered`` in ms.
+
+    ``revision`` rises whenever a later event changed the row.
+    """
+
+    series: str
+    date: str
+    start_ms: int
+    end_ms: int
+    n: int
+    sums: tuple[int, ...]
+    covered: tuple[int, ...]
+    set_aside: str | None = None
+    revision: int = 0
+
+    @property
+    def ref(self) -> RecordRef:
+        return RecordRef(f"day:{self.series}/{self.date}")
+
+    @property
+    def total(self) -> int:
+        return sum(self.sums)
+
+    @property
+    def covered_ms(self) -> int:
+        return sum(self.covered)
+
+
+@dataclass(frozen=True, slots=True)
+class TextRecord:
+    """A stored text that can be cited: a passage, a label span, a note, a log entry.
+
+    ``facts`` are further named values as (name, value) pairs, shown with the record.
+    """
+
+    ref: RecordRef
+    kind: str
+    title: str
+    text: str
+    document: str | None = None
+    pet: str | None = None
+    at_ms: int | None = None
+    until_ms: int | None = None
+    object: str | None = None
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A book, label or note file: the witness behind its passages."""
+
+    id: str
+    kind: str
+    title: str
+    source: str
+    code: str | None = None
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What reading one document yields: what to store, in one value."""
+
+    document: Document | None
+    records: tuple[TextRecord, ...]
+    edges: tuple[Edge, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()
