@@ -173,12 +173,19 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Food:
-    """A food the household knows: ``code`` is the product code where a label was stored."""
+    """A food or medicine the household knows: ``code`` is the product code of a stored label.
+
+    ``pets`` are those it is given to (empty = not said); ``first_date``/``last_date`` are the
+    local days between which the owner said it was given (None = open on that side).
+    """
 
     id: str
     name: str
     aliases: tuple[str, ...] = ()
     code: str | None = None
+    pets: frozenset[str] = frozenset()
+    first_date: str | None = None
+    last_date: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
