@@ -1,0 +1,65 @@
+"""Slot blobs of a day row: little-endian int64 sums and int32 milliseconds, and JSON texts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from array import array
+
+
+def pack_sums(values: tuple[int, ...]) -> bytes:
+    """int64 little-endian, 8 bytes a slot."""
+    return _bytes(array("q", values))
+
+
+def unpack_sums(blob: bytes) -> tuple[int, ...]:
+    """The inverse of `pack_sums`."""
+    return _values("q", blob)
+
+
+def pack_covered(values: tuple[int, ...]) -> bytes:
+    """int32 little-endian, 4 bytes a slot; a slot holds at most 900,000 ms."""
+    return _bytes(array("i", values))
+
+
+def unpack_covered(blob: bytes) -> tuple[int, ...]:
+    """The inverse of `pack_covered`."""
+    return _values("i", blob)
+
+
+def pack_list(values: tuple[object, ...]) -> str:
+    """A JSON array without spaces, stable for equal values."""
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+
+
+def pack_pairs(pairs: tuple[tuple[str, str], ...]) -> str:
+    """A JSON object of named texts, sorted by name."""
+    return json.dumps(dict(pairs), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def unpack_pairs(text: str) -> tuple[tuple[str, str], ...]:
+    """The inverse of `pack_pairs`."""
+    return tuple(sorted((str(name), str(value)) for name, value in json.loads(text).items()))
+
+
+def unpack_texts(text: str) -> tuple[str, ...]:
+    """A JSON array of texts."""
+    return tuple(str(value) for value in json.loads(text))
+
+
+def unpack_fields(text: str) -> tuple[int | str, ...]:
+    """A frame's values: a JSON array of integers and texts."""
+    return tuple(value if isinstance(value, str) else int(value) for value in json.loads(text))
+
+
+def _bytes(values: array[int]) -> bytes:
+    if sys.byteorder == "big":
+        values.byteswap()
+    return values.tobytes()
+
+
+def _values(code: str, blob: bytes) -> tuple[int, ...]:
+    values: array[int] = array(code, blob)
+    if sys.byteorder == "big":
+        values.byteswap()
+    return tuple(values)

@@ -1,0 +1,157 @@
+"""The database's shape, in released steps. Nothing else creates or alters a table.
+
+``record`` is every foreign key's target: whatever can be cited has one row there, named by
+its natural key, so a dangling citation cannot be stored. A released step is never edited;
+a step holds one statement per ``execute`` (``executescript`` commits behind its back).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlite_utils import Migrations
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
+
+APPLICATION_ID = 0x5363_656E  # "Scen": PRAGMA application_id, so that another program's file is refused
+SCHEMA_VERSION = 1  # PRAGMA user_version, equals the number of released steps
+
+migrations = Migrations("scentwalk")
+
+_STEP_1 = (
+    # -- citations ---------------------------------------------------------------------------
+    """CREATE TABLE record (
+        id INTEGER PRIMARY KEY,
+        ref TEXT NOT NULL UNIQUE,
+        kind TEXT NOT NULL CHECK (kind IN ('event','day','label','passage','note','log','edge'))
+    ) STRICT""",
+    # -- what this file is -------------------------------------------------------------------
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
+    # -- household: each row is a fact with the instant it begins --------------------------------
+    "CREATE TABLE zone (valid_from_ms INTEGER PRIMARY KEY, zone TEXT NOT NULL) STRICT",
+    """CREATE TABLE pet (
+        id TEXT PRIMARY KEY, name TEXT NOT NULL, species TEXT NOT NULL, breed TEXT, born TEXT, sex TEXT,
+        neutered INTEGER CHECK (neutered IN (0, 1)), aliases TEXT NOT NULL DEFAULT '[]'
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE pet_status (
+        pet TEXT NOT NULL REFERENCES pet(id), valid_from_ms INTEGER NOT NULL, status TEXT NOT NULL,
+        PRIMARY KEY (pet, valid_from_ms)
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE device (
+        id TEXT PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, aliases TEXT NOT NULL DEFAULT '[]'
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE binding (
+        device TEXT NOT NULL REFERENCES device(id), pet TEXT NOT NULL REFERENCES pet(id),
+        valid_from_ms INTEGER NOT NULL, valid_to_ms INTEGER,
+        PRIMARY KEY (device, valid_from_ms, pet)
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE place (
+        id TEXT PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL, aliases TEXT NOT NULL DEFAULT '[]'
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE person (
+        id TEXT PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL, phone TEXT
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE food (
+        id TEXT PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL DEFAULT 'food', code TEXT,
+        aliases TEXT NOT NULL DEFAULT '[]'
+    ) STRICT, WITHOUT ROWID""",
+    # -- what devices said ---------------------------------------------------------------------
+    """CREATE TABLE frame (
+        record INTEGER PRIMARY KEY REFERENCES record(id),
+        device TEXT NOT NULL, boot INTEGER, seq INTEGER, kind TEXT NOT NULL,
+        uptime_ms INTEGER, received_ms INTEGER NOT NULL,
+        start_ms INTEGER NOT NULL, end_ms INTEGER NOT NULL,
+        dating TEXT NOT NULL,
+        earliest_ms INTEGER, latest_ms INTEGER,
+        amount INTEGER, unit TEXT, object TEXT, fields TEXT NOT NULL,
+        set_aside TEXT,
+        UNIQUE (device, boot, seq),
+        CHECK ((boot IS NULL) = (seq IS NULL))
+    ) STRICT""",
+    "CREATE INDEX frame_by_device_time ON frame (device, start_ms)",
+    "CREATE INDEX frame_by_kind_time ON frame (kind, start_ms) WHERE kind NOT IN ('motion', 'beat')",
+    """CREATE TABLE mark (
+        device TEXT NOT NULL, boot INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (device, boot)
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE dead_letter (
+        id INTEGER PRIMARY KEY, transport TEXT NOT NULL, device TEXT NOT NULL, boot INTEGER, seq INTEGER,
+        received_ms INTEGER NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL, raw BLOB NOT NULL,
+        UNIQUE (device, boot, seq, raw)
+    ) STRICT""",
+    "CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID",
+    # -- time series: one row per series and local day, quarter hours in blobs -----------------------
+    "CREATE TABLE series (id TEXT PRIMARY KEY, pet TEXT NOT NULL, property TEXT NOT NULL, unit TEXT NOT NULL) STRICT",
+    """CREATE TABLE day (
+        record INTEGER PRIMARY KEY REFERENCES record(id),
+        series TEXT NOT NULL REFERENCES series(id), date TEXT NOT NULL,
+        start_ms INTEGER NOT NULL, end_ms INTEGER NOT NULL,
+        n INTEGER NOT NULL, total INTEGER NOT NULL, covered_ms INTEGER NOT NULL,
+        sums BLOB NOT NULL, covered BLOB NOT NULL,
+        set_aside TEXT, revision INTEGER NOT NULL DEFAULT 0,
+        UNIQUE (series, date)
+    ) STRICT""",
+    # -- documents ---------------------------------------------------------------------------------
+    """CREATE TABLE document (
+        id TEXT PRIMARY KEY, kind TEXT NOT NULL, title TEXT NOT NULL, source TEXT NOT NULL, code TEXT,
+        added_ms INTEGER NOT NULL, facts TEXT NOT NULL DEFAULT '{}'
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE text_record (
+        record INTEGER PRIMARY KEY REFERENCES record(id),
+        document TEXT REFERENCES document(id), pet TEXT, at_ms INTEGER, until_ms INTEGER,
+        kind TEXT NOT NULL, object TEXT, title TEXT NOT NULL, text TEXT NOT NULL, facts TEXT NOT NULL DEFAULT '{}'
+    ) STRICT""",
+    "CREATE INDEX text_by_time ON text_record (kind, at_ms)",
+    # -- the evidence graph ------------------------------------------------------------------------
+    "CREATE TABLE vertex (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, label TEXT) STRICT",
+    """CREATE TABLE edge (
+        record INTEGER PRIMARY KEY REFERENCES record(id),
+        tail INTEGER NOT NULL REFERENCES vertex(id), relation TEXT NOT NULL,
+        head INTEGER NOT NULL REFERENCES vertex(id),
+        valid_from_ms INTEGER, valid_to_ms INTEGER,
+        UNIQUE (tail, relation, head, valid_from_ms)
+    ) STRICT""",
+    "CREATE INDEX edge_by_head ON edge (head)",
+    """CREATE TABLE evidence (
+        edge INTEGER NOT NULL REFERENCES edge(record) ON DELETE CASCADE,
+        record INTEGER NOT NULL REFERENCES record(id),
+        true_mass REAL NOT NULL CHECK (true_mass BETWEEN 0 AND 1),
+        false_mass REAL NOT NULL CHECK (false_mass BETWEEN 0 AND 1),
+        witness TEXT NOT NULL, reliability REAL NOT NULL CHECK (reliability BETWEEN 0 AND 1),
+        span_start INTEGER, span_end INTEGER,
+        PRIMARY KEY (edge, record, witness)
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX evidence_by_record ON evidence (record)",
+    """CREATE TABLE wall (
+        id INTEGER PRIMARY KEY, edge TEXT, hypothesis TEXT, reason TEXT NOT NULL,
+        marked_ms INTEGER NOT NULL, undone_ms INTEGER,
+        CHECK ((edge IS NULL) <> (hypothesis IS NULL))
+    ) STRICT""",
+    # -- what learn found --------------------------------------------------------------------------
+    """CREATE TABLE finding (
+        series TEXT NOT NULL REFERENCES series(id), as_of TEXT NOT NULL, window TEXT NOT NULL,
+        verdict TEXT NOT NULL, facts TEXT NOT NULL,
+        PRIMARY KEY (series, as_of, window)
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE correlation (
+        a TEXT NOT NULL, b TEXT NOT NULL, as_of TEXT NOT NULL, facts TEXT NOT NULL, passed INTEGER NOT NULL,
+        PRIMARY KEY (a, b, as_of)
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE TABLE learned (as_of TEXT PRIMARY KEY, done_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID",
+    # -- answers given -----------------------------------------------------------------------------
+    """CREATE TABLE answer (
+        id INTEGER PRIMARY KEY, asked_ms INTEGER NOT NULL, question TEXT NOT NULL, body TEXT NOT NULL
+    ) STRICT""",
+    """CREATE TABLE answer_cites (
+        answer INTEGER NOT NULL REFERENCES answer(id) ON DELETE CASCADE,
+        record INTEGER NOT NULL REFERENCES record(id), revision INTEGER, restated INTEGER NOT NULL DEFAULT 0,
+        PRIMARY KEY (answer, record)
+    ) STRICT, WITHOUT ROWID""",
+)
+
+
+@migrations()
+def step_1_the_whole_way(db: Database) -> None:
+    """Household, frames, days, documents, graph, findings, answers."""
+    for statement in _STEP_1:
+        db.execute(statement)

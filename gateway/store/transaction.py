@@ -1,0 +1,513 @@
+"""What can be written, inside one transaction of the one writer.
+
+Every method is idempotent by natural key: the same fact written twice is one row. Methods
+return what happened, so that the caller can count it.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import TYPE_CHECKING
+
+from gateway.errors import HouseholdError
+from gateway.store.blobs import pack_covered, pack_list, pack_pairs, pack_sums
+from gateway.store.reads import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gateway.model import Edge, Evidence, Household, PetStatus, RecordRef, Series, Vertex
+    from gateway.stored import DatedFrame, DayRow, DeadLetter, Document, Learned, TextRecord
+
+__all__ = ["Transaction"]
+
+
+class Transaction(Reader):
+    """Reads and writes of one transaction. Made by `Database.transaction` only."""
+
+    # -- citations -------------------------------------------------------------------------------
+
+    def _record(self, ref: RecordRef) -> tuple[int, bool]:
+        """(row id, whether it is new) of the record row behind a reference."""
+        row = self._db.execute(
+            "INSERT INTO record (ref, kind) VALUES (?, ?) ON CONFLICT (ref) DO NOTHING RETURNING id",
+            (ref.text, ref.kind),
+        ).fetchone()
+        if row is not None:
+            return int(row[0]), True
+        row = self._db.execute("SELECT id FROM record WHERE ref = ?", (ref.text,)).fetchone()
+        return int(row[0]), False
+
+    # -- meta and household ------------------------------------------------------------------------
+
+    def set_meta(self, key: str, value: str) -> None:
+        self._db.execute(
+            "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+            (key, value),
+        )
+
+    def save_household(self, household: Household, *, valid_from_ms: int) -> None:
+        """Add or update everything named in ``household``; nothing is removed.
+
+        A binding replaces an open binding of the same device that began before it.
+
+        Raises
+        ------
+        HouseholdError
+            A binding names a pet or device that is not in the household.
+        """
+        if household.country is not None:
+            self.set_meta("country", household.country)
+        for zone in household.zones:
+            self._db.execute(
+                "INSERT INTO zone (valid_from_ms, zone) VALUES (?, ?) "
+                "ON CONFLICT (valid_from_ms) DO UPDATE SET zone = excluded.zone",
+                (zone.valid_from_ms, zone.zone),
+            )
+        for pet in household.pets:
+            self._upsert(
+                "pet",
+                id=pet.id,
+                name=pet.name,
+                species=pet.species,
+                breed=pet.breed,
+                born=pet.born,
+                sex=pet.sex,
+                neutered=None if pet.neutered is None else int(pet.neutered),
+                aliases=pack_list(pet.aliases),
+            )
+            self.set_status(pet.id, pet.status, valid_from_ms=valid_from_ms)
+        for device in household.devices:
+            self._upsert("device", id=device.id, kind=device.kind, name=device.name, aliases=pack_list(device.aliases))
+        for place in household.places:
+            self._upsert("place", id=place.id, name=place.name, kind=place.kind, aliases=pack_list(place.aliases))
+        for person in household.people:
+            self._upsert("person", id=person.id, name=person.name, role=person.role, phone=person.phone)
+        for kind, things in (("food", household.foods), ("medicine", household.medicines)):
+            for thing in things:
+                self.save_food(thing.id, thing.name, kind=kind, code=thing.code, aliases=thing.aliases)
+        for binding in household.bindings:
+            self.bind(
+                binding.device, binding.pets, valid_from_ms=binding.valid_from_ms, valid_to_ms=binding.valid_to_ms
+            )
+
+    def _upsert(self, table: str, **values: str | int | None) -> None:
+        columns = ", ".join(values)
+        places = ", ".join(f":{name}" for name in values)
+        changes = ", ".join(f"{name} = excluded.{name}" for name in values if name != "id")
+        self._db.execute(
+            f"INSERT INTO {table} ({columns}) VALUES ({places}) ON CONFLICT (id) DO UPDATE SET {changes}", values
+        )
+
+    def save_food(self, food: str, name: str, *, kind: str, code: str | None, aliases: tuple[str, ...]) -> None:
+        """A food or medicine by id; a known product code is never erased by a later None."""
+        self._db.execute(
+            "INSERT INTO food (id, name, kind, code, aliases) VALUES (:id, :name, :kind, :code, :aliases) "
+            "ON CONFLICT (id) DO UPDATE SET name = excluded.name, code = coalesce(excluded.code, food.code), "
+            "aliases = CASE excluded.aliases WHEN '[]' THEN food.aliases ELSE excluded.aliases END",
+            {"id": food, "name": name, "kind": kind, "code": code, "aliases": pack_list(aliases)},
+        )
+
+    def set_status(self, pet: str, status: PetStatus, *, valid_from_ms: int) -> None:
+        """The pet's status from that instant on, unless it already stands so."""
+        row = self._db.execute(
+            "SELECT status FROM pet_status WHERE pet = ? AND valid_from_ms <= ? ORDER BY valid_from_ms DESC LIMIT 1",
+            (pet, valid_from_ms),
+        ).fetchone()
+        if row is None or row[0] != status:
+            self._db.execute(
+                "INSERT INTO pet_status (pet, valid_from_ms, status) VALUES (?, ?, ?) "
+                "ON CONFLICT (pet, valid_from_ms) DO UPDATE SET status = excluded.status",
+                (pet, valid_from_ms, status),
+            )
+
+    def bind(self, device: str, pets: frozenset[str], *, valid_from_ms: int, valid_to_ms: int | None = None) -> None:
+        """Let ``device`` serve ``pets`` from that instant; an earlier open binding ends there.
+
+        Raises
+        ------
+        HouseholdError
+            The device or a pet is unknown, or no pet is named.
+        """
+        if not pets:
+            raise HouseholdError(f"a binding of {device!r} must name at least one pet, names none")
+        current = self._db.execute(
+            "SELECT DISTINCT pet FROM binding WHERE device = ? AND valid_from_ms <= ? "
+            "AND (valid_to_ms IS NULL OR valid_to_ms > ?)",
+            (device, valid_from_ms, valid_from_ms),
+        ).fetchall()
+        if frozenset(row[0] for row in current) == pets and valid_to_ms is None:
+            return
+        self._db.execute(
+            "UPDATE binding SET valid_to_ms = :at WHERE device = :device AND valid_from_ms < :at "
+            "AND (valid_to_ms IS NULL OR valid_to_ms > :at)",
+            {"device": device, "at": valid_from_ms},
+        )
+        try:
+            for pet in sorted(pets):
+                self._db.execute(
+                    "INSERT INTO binding (device, pet, valid_from_ms, valid_to_ms) VALUES (?, ?, ?, ?) "
+                    "ON CONFLICT (device, valid_from_ms, pet) DO UPDATE SET valid_to_ms = excluded.valid_to_ms",
+                    (device, pet, valid_from_ms, valid_to_ms),
+                )
+        except sqlite3.IntegrityError:
+            raise HouseholdError(
+                f"a binding must name a known device and known pets, names {device!r} for {', '.join(sorted(pets))}"
+            ) from None
+
+    # -- what devices said -------------------------------------------------------------------------
+
+    def add_frames(self, frames: Iterable[DatedFrame]) -> tuple[DatedFrame, ...]:
+        """Store frames; those already stored under their reference are passed over.
+
+        Returns
+        -------
+        tuple of DatedFrame
+            The new ones, in the order given.
+        """
+        new: list[DatedFrame] = []
+        for frame in frames:
+            record, fresh = self._record(frame.ref)
+            if not fresh:
+                continue
+            self._db.execute(
+                "INSERT INTO frame (record, device, boot, seq, kind, uptime_ms, received_ms, start_ms, end_ms, dating, "
+                "earliest_ms, latest_ms, amount, unit, object, fields, set_aside) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    record,
+                    frame.device,
+                    frame.boot,
+                    frame.seq,
+                    frame.kind,
+                    frame.uptime_ms,
+                    frame.received_ms,
+                    frame.start_ms,
+                    frame.end_ms,
+                    frame.dating,
+                    frame.earliest_ms,
+                    frame.latest_ms,
+                    frame.amount,
+                    frame.unit,
+                    frame.object,
+                    pack_list(frame.fields),
+                    frame.set_aside,
+                ),
+            )
+            new.append(frame)
+        return tuple(new)
+
+    def redate_frame(self, ref: RecordRef, *, start_ms: int, end_ms: int, dating: str) -> None:
+        """Move a frame in time, when its device's clock became known later."""
+        self._db.execute(
+            "UPDATE frame SET start_ms = ?, end_ms = ?, dating = ?, earliest_ms = NULL, latest_ms = NULL "
+            "WHERE record = (SELECT id FROM record WHERE ref = ?)",
+            (start_ms, end_ms, dating, ref.text),
+        )
+
+    def add_dead_letters(self, letters: Iterable[DeadLetter]) -> int:
+        """Keep unreadable bytes with their reason; returns how many rows are new."""
+        return sum(
+            self._db.execute(
+                "INSERT INTO dead_letter (transport, device, boot, seq, received_ms, reason, detail, raw) "
+                "SELECT :transport, :device, :boot, :seq, :received_ms, :reason, :detail, :raw WHERE NOT EXISTS ("
+                "SELECT 1 FROM dead_letter WHERE device = :device AND boot IS :boot AND seq IS :seq AND raw = :raw)",
+                {
+                    "transport": letter.transport,
+                    "device": letter.device,
+                    "boot": letter.boot,
+                    "seq": letter.seq,
+                    "received_ms": letter.received_ms,
+                    "reason": letter.reason,
+                    "detail": letter.detail,
+                    "raw": letter.raw,
+                },
+            ).rowcount
+            for letter in letters
+        )
+
+    def bump(self, counter: str, by: int = 1) -> None:
+        """Add to a named counter; every counter has a line on the page."""
+        self._db.execute(
+            "INSERT INTO counter (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value "
+            "= value + excluded.value",
+            (counter, by),
+        )
+
+    def mark(self, device: str, boot: int) -> int | None:
+        """The last contiguous committed seq of that boot, or None before the first."""
+        row = self._db.execute("SELECT seq FROM mark WHERE device = ? AND boot = ?", (device, boot)).fetchone()
+        return None if row is None else int(row[0])
+
+    def set_mark(self, device: str, boot: int, seq: int) -> None:
+        """Move the mark forward; it never moves back."""
+        self._db.execute(
+            "INSERT INTO mark (device, boot, seq) VALUES (?, ?, ?) "
+            "ON CONFLICT (device, boot) DO UPDATE SET seq = max(seq, excluded.seq)",
+            (device, boot, seq),
+        )
+
+    def advance_mark(self, device: str, boot: int, *, first_seq: int) -> int | None:
+        """Move the mark over every stored or dead-lettered seq that follows it without a gap.
+
+        Parameters
+        ----------
+        first_seq : int
+            Where the boot's numbering starts, used while there is no mark.
+
+        Returns
+        -------
+        int or None
+            The mark after the move; None while ``first_seq`` itself is missing.
+        """
+        at = self.mark(device, boot)
+        expected = first_seq if at is None else at + 1
+        rows = self._db.execute(
+            "SELECT seq FROM frame WHERE device = :device AND boot = :boot AND seq >= :from "
+            "UNION SELECT seq FROM dead_letter WHERE device = :device AND boot = :boot AND seq >= :from ORDER BY 1",
+            {"device": device, "boot": boot, "from": expected},
+        )
+        for (seq,) in rows:
+            if seq != expected:
+                break
+            at, expected = seq, seq + 1
+        if at is not None:
+            self.set_mark(device, boot, at)
+        return at
+
+    # -- time series -------------------------------------------------------------------------------
+
+    def save_series(self, series: Series) -> None:
+        self._db.execute(
+            "INSERT INTO series (id, pet, property, unit) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
+            (series.id, series.pet, series.property, series.unit),
+        )
+
+    def save_day(self, day: DayRow) -> bool:
+        """Write a day row; one that already says the same is left alone.
+
+        A changed row gets the next revision, and the stored answers that cite it are marked
+        restated, where the day was already over when they were given. Returns whether anything
+        changed.
+        """
+        record, _ = self._record(day.ref)
+        row = self._db.execute(
+            "INSERT INTO day (record, series, date, start_ms, end_ms, n, total, covered_ms, sums, covered, set_aside) "
+            "VALUES (:record, :series, :date, :start_ms, :end_ms, :n, :total, :covered_ms, :sums, "
+            ":covered, :set_aside) "
+            "ON CONFLICT (record) DO UPDATE SET start_ms = excluded.start_ms, end_ms = excluded.end_ms, "
+            "n = excluded.n, total = excluded.total, covered_ms = excluded.covered_ms, sums = excluded.sums, "
+            "covered = excluded.covered, set_aside = excluded.set_aside, revision = revision + 1 "
+            "WHERE (sums, covered, n, set_aside) IS NOT (excluded.sums, excluded.covered, "
+            "excluded.n, excluded.set_aside) "
+            "RETURNING revision",
+            {
+                "record": record,
+                "series": day.series,
+                "date": day.date,
+                "start_ms": day.start_ms,
+                "end_ms": day.end_ms,
+                "n": day.n,
+                "total": day.total,
+                "covered_ms": day.covered_ms,
+                "sums": pack_sums(day.sums),
+                "covered": pack_covered(day.covered),
+                "set_aside": day.set_aside,
+            },
+        ).fetchone()
+        if row is not None and row[0] > 0:
+            self._db.execute(
+                "UPDATE answer_cites SET restated = 1 WHERE record = ? "
+                "AND answer IN (SELECT id FROM answer WHERE asked_ms >= ?)",
+                (record, day.end_ms),
+            )
+        return row is not None
+
+    # -- documents, notes, the log -----------------------------------------------------------------
+
+    def save_learned(self, learned: Learned, *, added_ms: int) -> int:
+        """Store what reading one document yielded; returns the number of new records."""
+        new = 0 if learned.document is None else self.save_document(learned.document, added_ms=added_ms)
+        new += sum(self.save_text(record) for record in learned.records)
+        for name, label in learned.labels:
+            self.name_vertex(name, label)
+        for edge in learned.edges:
+            self.save_edge(edge)
+        for evidence in learned.evidence:
+            self.save_evidence(evidence)
+        return new
+
+    def save_document(self, document: Document, *, added_ms: int) -> int:
+        """1 where the document is new, else 0."""
+        return self._db.execute(
+            "INSERT INTO document (id, kind, title, source, code, added_ms, facts) VALUES (?, ?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (id) DO NOTHING",
+            (
+                document.id,
+                document.kind,
+                document.title,
+                document.source,
+                document.code,
+                added_ms,
+                pack_pairs(document.facts),
+            ),
+        ).rowcount
+
+    def save_text(self, record: TextRecord) -> int:
+        """1 where the text is new, else 0; a stored text is never changed."""
+        row, fresh = self._record(record.ref)
+        if fresh:
+            self._db.execute(
+                "INSERT INTO text_record (record, document, pet, at_ms, until_ms, kind, object, title, text, facts) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    row,
+                    record.document,
+                    record.pet,
+                    record.at_ms,
+                    record.until_ms,
+                    record.kind,
+                    record.object,
+                    record.title,
+                    record.text,
+                    pack_pairs(record.facts),
+                ),
+            )
+        return int(fresh)
+
+    # -- the evidence graph ------------------------------------------------------------------------
+
+    def _vertex(self, vertex: Vertex) -> int:
+        self._db.execute("INSERT INTO vertex (name) VALUES (?) ON CONFLICT (name) DO NOTHING", (vertex.name,))
+        return int(self._db.execute("SELECT id FROM vertex WHERE name = ?", (vertex.name,)).fetchone()[0])
+
+    def name_vertex(self, name: str, label: str) -> None:
+        """The words a vertex is called by ("chicken meal")."""
+        self._db.execute(
+            "INSERT INTO vertex (name, label) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET label = excluded.label",
+            (name, label),
+        )
+
+    def save_edge(self, edge: Edge) -> None:
+        """An edge by its natural key; a later end replaces the stored one."""
+        record, fresh = self._record(edge.ref)
+        if fresh:
+            self._db.execute(
+                "INSERT INTO edge (record, tail, relation, head, valid_from_ms, valid_to_ms) VALUES (?, ?, ?, ?, ?, ?)",
+                (
+                    record,
+                    self._vertex(edge.tail),
+                    edge.relation,
+                    self._vertex(edge.head),
+                    edge.valid_from_ms,
+                    edge.valid_to_ms,
+                ),
+            )
+        else:
+            self._db.execute("UPDATE edge SET valid_to_ms = ? WHERE record = ?", (edge.valid_to_ms, record))
+
+    def save_evidence(self, evidence: Evidence) -> None:
+        """One reason for an edge; both the edge and the record must be stored already."""
+        start, end = (None, None) if evidence.span is None else evidence.span
+        self._db.execute(
+            "INSERT INTO evidence (edge, record, true_mass, false_mass, witness, reliability, span_start, span_end) "
+            "VALUES ((SELECT id FROM record WHERE ref = :edge), (SELECT id FROM record WHERE ref = :record), "
+            ":true, :false, :witness, :reliability, :start, :end) "
+            "ON CONFLICT (edge, record, witness) DO UPDATE SET true_mass = excluded.true_mass, "
+            "false_mass = excluded.false_mass, reliability = excluded.reliability, "
+            "span_start = excluded.span_start, span_end = excluded.span_end",
+            {
+                "edge": evidence.edge.text,
+                "record": evidence.record.text,
+                "true": evidence.mass.true,
+                "false": evidence.mass.false,
+                "witness": evidence.witness,
+                "reliability": evidence.reliability,
+                "start": start,
+                "end": end,
+            },
+        )
+
+    def replace_edges(self, prefixes: tuple[str, ...], edges: Iterable[Edge], evidence: Iterable[Evidence]) -> None:
+        """Make the edges whose relation is in ``prefixes`` exactly these, with this evidence.
+
+        Used by learn, which recomputes what follows from events as a whole: what no longer
+        follows disappears, what still does keeps its reference.
+        """
+        kept = {edge.ref.text for edge in edges}
+        marks = ", ".join("?" for _ in prefixes)
+        stale = [
+            row
+            for row in self._db.execute(
+                f"SELECT e.record, r.ref FROM edge e JOIN record r ON r.id = e.record WHERE e.relation IN ({marks})",
+                prefixes,
+            )
+            if row[1] not in kept
+        ]
+        for record, _ in stale:
+            self._db.execute("DELETE FROM edge WHERE record = ?", (record,))
+            self._db.execute("DELETE FROM record WHERE id = ?", (record,))
+        self._db.execute(
+            f"DELETE FROM evidence WHERE edge IN (SELECT record FROM edge WHERE relation IN ({marks}))",
+            prefixes,
+        )
+        for edge in edges:
+            self.save_edge(edge)
+        for item in evidence:
+            self.save_evidence(item)
+
+    def add_wall(self, *, edge: RecordRef | None, hypothesis: str | None, reason: str, marked_ms: int) -> int:
+        """The owner's "that's wrong", on an edge or on a hypothesis; returns the mark's number."""
+        cursor = self._db.execute(
+            "INSERT INTO wall (edge, hypothesis, reason, marked_ms) VALUES (?, ?, ?, ?)",
+            (None if edge is None else edge.text, hypothesis, reason, marked_ms),
+        )
+        return int(cursor.lastrowid or 0)
+
+    def undo_wall(self, number: int, *, undone_ms: int) -> bool:
+        """Take a mark back; False where there is no such open mark."""
+        return (
+            self._db.execute(
+                "UPDATE wall SET undone_ms = ? WHERE id = ? AND undone_ms IS NULL", (undone_ms, number)
+            ).rowcount
+            == 1
+        )
+
+    # -- learned and answered ----------------------------------------------------------------------
+
+    def save_finding(self, series: str, *, as_of: str, window: str, verdict: str, facts: dict[str, object]) -> None:
+        self._db.execute(
+            "INSERT INTO finding (series, as_of, window, verdict, facts) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT (series, as_of, window) DO UPDATE SET verdict = excluded.verdict, facts = excluded.facts",
+            (series, as_of, window, verdict, json.dumps(facts, sort_keys=True, separators=(",", ":"))),
+        )
+
+    def save_correlation(self, a: str, b: str, *, as_of: str, passed: bool, facts: dict[str, object]) -> None:
+        self._db.execute(
+            "INSERT INTO correlation (a, b, as_of, facts, passed) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT (a, b, as_of) DO UPDATE SET facts = excluded.facts, passed = excluded.passed",
+            (a, b, as_of, json.dumps(facts, sort_keys=True, separators=(",", ":")), int(passed)),
+        )
+
+    def set_learned(self, as_of: str, *, done_ms: int) -> None:
+        """The closed local day ``as_of`` has been learned from."""
+        self._db.execute(
+            "INSERT INTO learned (as_of, done_ms) VALUES (?, ?) ON CONFLICT (as_of) DO UPDATE SET "
+            "done_ms = excluded.done_ms",
+            (as_of, done_ms),
+        )
+
+    def save_answer(self, *, asked_ms: int, question: str, body: str, cites: tuple[RecordRef, ...]) -> int:
+        """Keep an answer with the revision of every record it cites; returns its number."""
+        cursor = self._db.execute(
+            "INSERT INTO answer (asked_ms, question, body) VALUES (?, ?, ?)", (asked_ms, question, body)
+        )
+        number = int(cursor.lastrowid or 0)
+        for ref in dict.fromkeys(cites):
+            self._db.execute(
+                "INSERT INTO answer_cites (answer, record, revision) SELECT ?, r.id, d.revision FROM record r "
+                "LEFT JOIN day d ON d.record = r.id WHERE r.ref = ?",
+                (number, ref.text),
+            )
+        return number
