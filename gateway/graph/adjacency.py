@@ -1,0 +1,522 @@
+"""The graph the walk crosses: read-only arrays, built from links, packed into blobs.
+
+In go `Link`s and a household-view predicate; out comes a frozen `Graph`. An edge that is
+refuted, unknown (belief 0), marked wrong by the owner or not walkable is absent from the
+matrix, so no walk can put mass across it. Parallel edges between two vertices (two periods,
+two relations) count once, with the highest belief. Nothing here reads a file or a clock.
+
+Layout. Vertices are numbered by stable name. The walk eliminates an independent set exactly
+(red-black), so the arrays are laid out for it: `Graph.order` lists the red vertices first,
+then the black ones, of which no two are adjacent. Every pair of adjacent vertices is one
+entry of one CSR matrix C of shape (vertices, reds): row = place in `order`, column = place
+of a red vertex; between two reds the entry stands in the earlier row. A pair costs 12 bytes.
+
+Beliefs are kept in steps of 1 / 65535 (a belief above 0 never rounds to 0): a graph that was
+packed and unpacked is the graph that was built, bit for bit.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gateway.errors import BeliefError, GraphError
+from gateway.graph.belief import edge_order
+from gateway.model import Edge, Interval, Link, RecordRef, Vertex
+
+__all__ = [
+    "BELIEF_STEPS",
+    "Graph",
+    "Names",
+    "Packed",
+    "Pairs",
+    "build",
+    "canonical_dump",
+    "from_arrays",
+    "in_view",
+    "is_live",
+    "pack",
+    "unpack",
+]
+
+BELIEF_STEPS = 65535
+"""Resolution of a kept belief: one step is 1.5e-5, far below what any source claims."""
+
+_MAGIC = b"SWG1"
+_HEADER = struct.Struct("<4sIIIB")  # magic, vertices, reds, pairs, bytes of one column
+_NO_REFS: Mapping[RecordRef, int] = MappingProxyType({})
+
+Ints = NDArray[np.int32]
+Floats = NDArray[np.float64]
+_Array = TypeVar("_Array", bound=NDArray[Any])
+
+
+def _frozen(array: _Array) -> _Array:
+    array.setflags(write=False)
+    return array
+
+
+class Names(Sequence[str]):
+    """Stable names in ascending order, kept as one UTF-8 blob and decoded when asked for.
+
+    A tuple of a million-edge graph's names would cost more than its matrix. UTF-8 sorts by
+    code point, as `str` does, so a name is found by bisection over the bytes.
+    """
+
+    __slots__ = ("blob", "offsets")
+
+    def __init__(self, blob: bytes, offsets: Ints) -> None:
+        self.blob = blob
+        self.offsets = _frozen(offsets)
+
+    @classmethod
+    def of(cls, names: Iterable[str]) -> Names:
+        """Pack names, which must ascend strictly."""
+        encoded = [name.encode() for name in names]
+        for left, right in pairwise(encoded):
+            if left >= right:
+                raise GraphError(f"vertex names must ascend, each once; found {left.decode()!r}, {right.decode()!r}")
+        lengths = np.fromiter((len(name) for name in encoded), dtype=np.int32, count=len(encoded))
+        return cls(b"".join(encoded), np.concatenate(([0], np.cumsum(lengths))).astype(np.int32))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def _bytes_at(self, index: int) -> bytes:
+        return self.blob[self.offsets[index] : self.offsets[index + 1]]
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self._bytes_at(i).decode() for i in range(*index.indices(len(self)))]
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        return self._bytes_at(int(index)).decode()
+
+    def find(self, name: str) -> int | None:
+        """The position of a name, or None."""
+        wanted, low, high = name.encode(), 0, len(self)
+        while low < high:
+            middle = (low + high) // 2
+            if self._bytes_at(middle) < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        return low if low < len(self) and self._bytes_at(low) == wanted else None
+
+
+class Pairs(NamedTuple):
+    """Adjacent vertices, each pair once: vertex ids, belief, and the entry in the matrix."""
+
+    tails: Ints
+    heads: Ints
+    belief: Floats
+    entries: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Graph:
+    """The household view as read-only arrays (see the module's layout).
+
+    Attributes
+    ----------
+    names : Names
+        Vertex id -> stable name, ascending; an id is the position of its name.
+    order, place : int32 (vertices,)
+        The red-black order and its inverse.
+    reds : int
+        How many vertices of `order` are red.
+    indptr : int32 (vertices + 1,)
+    columns : int32 (pairs,)
+    belief : float64 (pairs,)
+        In (0, 1], in steps of 1 / 65535.
+    edges : sequence of RecordRef (pairs,)
+        The most believed edge of each pair; empty where the maker kept none.
+    parallels : mapping of RecordRef to int
+        The entry of every other live edge.
+    """
+
+    names: Names
+    order: Ints
+    place: Ints
+    reds: int
+    indptr: Ints
+    columns: Ints
+    belief: Floats
+    edges: Sequence[RecordRef] = ()
+    parallels: Mapping[RecordRef, int] = field(default_factory=lambda: _NO_REFS)
+
+    def __post_init__(self) -> None:
+        for array in (self.order, self.place, self.indptr, self.columns, self.belief):
+            array.setflags(write=False)
+
+    @property
+    def vertex_count(self) -> int:
+        return len(self.order)
+
+    @property
+    def pair_count(self) -> int:
+        return len(self.columns)
+
+    def id_of(self, vertex: Vertex | str) -> int | None:
+        """The id of a vertex, or None where the view does not hold it."""
+        return self.names.find(str(vertex))
+
+    def vertex(self, vertex_id: int) -> Vertex:
+        """The vertex of an id."""
+        return Vertex(self.names[vertex_id])
+
+    def entry_between(self, one: int, other: int) -> int | None:
+        """The matrix entry of a pair of vertex ids, or None where they are not adjacent."""
+        low, high = sorted((int(self.place[one]), int(self.place[other])))
+        row, column = (low, high) if high < self.reds else (high, low)
+        if column >= self.reds:
+            return None
+        start, stop = int(self.indptr[row]), int(self.indptr[row + 1])
+        at = start + int(np.searchsorted(self.columns[start:stop], column))
+        return at if at < stop and int(self.columns[at]) == column else None
+
+    def entry_of(self, ref: RecordRef) -> int | None:
+        """The matrix entry of an edge, or None where that very edge is not live here."""
+        parts = ref.key.split("|")
+        if ref.kind != "edge" or len(parts) != 4:
+            raise GraphError(f"an edge must be named edge:tail|relation|head|from, is {ref}")
+        tail, head = self.names.find(parts[0]), self.names.find(parts[2])
+        entry = None if tail is None or head is None else self.entry_between(tail, head)
+        if entry is None or not len(self.edges) or self.edges[entry] == ref:
+            return entry
+        return entry if self.parallels.get(ref) == entry else None
+
+    def pairs_within(self, vertex_ids: Iterable[int]) -> Pairs:
+        """The pairs of which both ends are among the vertices, in matrix order."""
+        wanted = np.unique(np.fromiter(vertex_ids, dtype=np.int64))
+        if wanted.size and not 0 <= wanted[0] <= wanted[-1] < self.vertex_count:
+            raise GraphError(f"a vertex id must lie in [0, {self.vertex_count}), is {wanted[0]} .. {wanted[-1]}")
+        inside = np.zeros(self.reds, dtype=bool)
+        rows = np.sort(self.place[wanted])
+        inside[rows[rows < self.reds]] = True
+        starts, counts = self.indptr[rows], self.indptr[rows + 1] - self.indptr[rows]
+        # positions of all entries of those rows, without a Python loop over them
+        firsts = np.repeat(starts - np.concatenate(([0], np.cumsum(counts)[:-1])), counts)
+        entries = (firsts + np.arange(int(counts.sum()))).astype(np.int32)
+        keep = inside[self.columns[entries]]
+        entries, tails = entries[keep], np.repeat(rows, counts)[keep]
+        return Pairs(self.order[tails], self.order[self.columns[entries]], self.belief[entries], entries)
+
+    def pairs(self) -> Pairs:
+        """Every pair of the graph, in matrix order."""
+        rows = np.repeat(np.arange(self.vertex_count), np.diff(self.indptr))
+        entries = np.arange(self.pair_count, dtype=np.int32)
+        return Pairs(self.order[rows], self.order[self.columns], self.belief, entries)
+
+
+def in_view(edge: Edge, interval: Interval) -> bool:
+    """Whether the edge was valid at any time of the interval (an empty one is an instant)."""
+    end_ms = max(interval.end_ms, interval.start_ms + 1)
+    begun = edge.valid_from_ms is None or edge.valid_from_ms < end_ms
+    return begun and (edge.valid_to_ms is None or edge.valid_to_ms > interval.start_ms)
+
+
+def is_live(link: Link) -> bool:
+    """Whether a link may carry mass: believed at all, not refuted, not marked wrong.
+
+    Raises
+    ------
+    BeliefError
+        A belief that is not a number in [0, 1].
+    """
+    if not 0.0 <= link.belief <= 1.0:
+        raise BeliefError(f"a belief must lie in [0, 1], is {link.belief!r} on {link.edge.ref}")
+    return link.belief > 0.0 and not link.refuted and not link.marked_wrong
+
+
+def build(
+    links: Iterable[Link],
+    walkable: Callable[[Edge], bool],
+    *,
+    vertices: Iterable[Vertex] | None = None,
+) -> Graph:
+    """Lay out the household view of some links.
+
+    Parameters
+    ----------
+    links : iterable of Link
+        In any order; the arrays depend on the set alone.
+    walkable : callable
+        The household view: whether the walk may cross an edge of this relation and these
+        kinds (a table of the ontology). It reads the edge, never the belief.
+    vertices : iterable of Vertex, optional
+        Every vertex there is. Where it is given, an edge to any other is an error, and
+        vertices without a live edge are kept; else the ends of all links are the vertices.
+
+    Raises
+    ------
+    BeliefError
+        A belief outside [0, 1] or not a number, naming the edge.
+    GraphError
+        An edge to a vertex that is not there, or from a vertex to itself.
+    """
+    ordered = sorted(links, key=lambda link: edge_order(link.edge))
+    ends = {end.name for link in ordered for end in (link.edge.tail, link.edge.head)}
+    if vertices is not None:
+        known = {vertex.name for vertex in vertices}
+        for link in ordered:
+            for end in (link.edge.tail, link.edge.head):
+                if end.name not in known:
+                    raise GraphError(f"an edge must join vertices that exist, {link.edge.ref} needs {end}")
+        ends = known
+    names = sorted(ends)
+    number = {name: index for index, name in enumerate(names)}
+    live = [link for link in ordered if is_live(link) and walkable(link.edge)]
+    return from_arrays(
+        Names.of(names),
+        np.array([number[link.edge.tail.name] for link in live], dtype=np.int32),
+        np.array([number[link.edge.head.name] for link in live], dtype=np.int32),
+        np.array([link.belief for link in live], dtype=np.float64),
+        edges=[link.edge.ref for link in live],
+    )
+
+
+def from_arrays(
+    names: Names,
+    tails: NDArray[np.integer[Any]],
+    heads: NDArray[np.integer[Any]],
+    belief: Floats,
+    *,
+    edges: Sequence[RecordRef] = (),
+) -> Graph:
+    """Lay out live edges given as arrays.
+
+    Parameters
+    ----------
+    names : Names
+    tails, heads : int (edges,)
+        Vertex ids, undirected; parallel edges keep the highest belief (the first of equals).
+    belief : float64 (edges,)
+        In [0, 1]; 0 is a wall and leaves no entry.
+    edges : sequence of RecordRef (edges,), optional
+
+    Raises
+    ------
+    BeliefError, GraphError
+        As `build`; without ``edges`` the message names vertices and the edge's position.
+    """
+    n = len(names)
+    _check_arrays(names, tails, heads, belief, edges)
+    alive = np.flatnonzero(belief > 0.0)
+    low = np.minimum(tails, heads).astype(np.int64)[alive]
+    high = np.maximum(tails, heads).astype(np.int64)[alive]
+    # by pair, most believed first, then as given: the first of each pair is kept
+    ranked = np.lexsort((alive, -belief[alive], high, low))
+    low, high, alive = low[ranked], high[ranked], alive[ranked]
+    first = np.ones(len(alive), dtype=bool)
+    first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
+    low, high, kept = low[first], high[first], alive[first]
+
+    black = _independent_set(n, low, high)
+    order = np.concatenate((np.flatnonzero(~black), np.flatnonzero(black))).astype(np.int32)
+    place = np.empty(n, dtype=np.int32)
+    place[order] = np.arange(n, dtype=np.int32)
+    reds = int(n - black.sum())
+    near, far = np.minimum(place[low], place[high]), np.maximum(place[low], place[high])
+    rows = np.where(far < reds, near, far)
+    columns = np.where(far < reds, far, near)
+    entry = np.lexsort((columns, rows))
+    indptr = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=n)))).astype(np.int32)
+    steps = np.maximum(1.0, np.rint(belief[kept][entry] * BELIEF_STEPS))
+    refs, parallels = _refs_of_entries(edges, kept[entry], alive, first, entry)
+    return Graph(
+        names=names,
+        order=order,
+        place=place,
+        reds=reds,
+        indptr=indptr,
+        columns=columns[entry].astype(np.int32),
+        belief=steps / BELIEF_STEPS,
+        edges=refs,
+        parallels=parallels,
+    )
+
+
+def _check_arrays(
+    names: Names,
+    tails: NDArray[np.integer[Any]],
+    heads: NDArray[np.integer[Any]],
+    belief: Floats,
+    edges: Sequence[RecordRef],
+) -> None:
+    """Refuse what is not a graph, naming the first offending edge and its value."""
+    if not len(tails) == len(heads) == len(belief):
+        raise GraphError(
+            f"tails, heads and belief must be equally long, are {len(tails)}, {len(heads)} and {len(belief)}"
+        )
+    if len(edges) and len(edges) != len(tails):
+        raise GraphError(f"edge references must be as many as the edges, {len(tails)}, are {len(edges)}")
+
+    def name(position: int) -> str:
+        return str(edges[position]) if len(edges) else f"edge {position} ({tails[position]} to {heads[position]})"
+
+    bad = np.flatnonzero(~((belief >= 0.0) & (belief <= 1.0)))
+    if bad.size:
+        raise BeliefError(f"a belief must lie in [0, 1], is {float(belief[bad[0]])!r} on {name(int(bad[0]))}")
+    gone = np.flatnonzero((np.minimum(tails, heads) < 0) | (np.maximum(tails, heads) >= len(names)))
+    if gone.size:
+        raise GraphError(f"an edge must join two of the {len(names)} vertices, {name(int(gone[0]))} does not")
+    loops = np.flatnonzero(tails == heads)
+    if loops.size:
+        raise GraphError(f"an edge must join two different vertices, {name(int(loops[0]))} does not")
+
+
+def _refs_of_entries(
+    edges: Sequence[RecordRef],
+    kept: NDArray[np.int64],
+    alive: NDArray[np.int64],
+    first: NDArray[np.bool_],
+    entry: NDArray[np.int64],
+) -> tuple[tuple[RecordRef, ...], Mapping[RecordRef, int]]:
+    """The reference of every entry, and the entry of every parallel edge."""
+    if not len(edges):
+        return (), _NO_REFS
+    entry_of_pair = np.empty(len(entry), dtype=np.int64)
+    entry_of_pair[entry] = np.arange(len(entry))
+    pair = np.cumsum(first) - 1
+    parallels = {edges[int(alive[i])]: int(entry_of_pair[pair[i]]) for i in np.flatnonzero(~first)}
+    return tuple(edges[int(position)] for position in kept), MappingProxyType(parallels)
+
+
+def _independent_set(n: int, low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Greedy independent set, vertices of few neighbours first: True = black.
+
+    Equal degrees are ordered by a multiplicative hash of the id, so that a long chain of
+    equals (days, passages) is decided in a few rounds and not one vertex a round; the result
+    is that of the sequential greedy in that order (Blelloch, Fineman, Shun 2012).
+    """
+    degree = np.bincount(low, minlength=n) + np.bincount(high, minlength=n)
+    scattered = (np.arange(n, dtype=np.uint64) * np.uint64(2654435761)) & np.uint64(0xFFFFFFFF)
+    rank = np.empty(n, dtype=np.int64)
+    rank[np.lexsort((scattered, degree))] = np.arange(n)
+    black = np.zeros(n, dtype=bool)
+    open_ = np.ones(n, dtype=bool)
+    while open_.any():
+        best = np.full(n, n, dtype=np.int64)
+        np.minimum.at(best, low, rank[high])
+        np.minimum.at(best, high, rank[low])
+        chosen = open_ & (rank < best)
+        black |= chosen
+        open_ &= ~chosen
+        open_[low[chosen[high]]] = False
+        open_[high[chosen[low]]] = False
+        undecided = open_[low] & open_[high]
+        low, high = low[undecided], high[undecided]
+    return black
+
+
+class Packed(NamedTuple):
+    """A graph as two blobs: the arrays, and the vertices' names."""
+
+    arrays: bytes
+    names: bytes
+
+
+def pack(graph: Graph) -> Packed:
+    """The graph as blobs: 2 bytes of belief and 2 or 4 of column a pair, 4 1/8 a vertex.
+
+    ``graph.edges`` is not in them: the store keeps the edges' own rows, in that order.
+    """
+    wide = graph.reds > 0xFFFF
+    red = np.zeros(graph.vertex_count, dtype=bool)
+    red[graph.order[: graph.reds]] = True
+    header = _HEADER.pack(_MAGIC, graph.vertex_count, graph.reds, graph.pair_count, 4 if wide else 2)
+    arrays = (
+        np.packbits(red),
+        graph.indptr.astype("<u4"),
+        graph.columns.astype("<u4" if wide else "<u2"),
+        np.rint(graph.belief * BELIEF_STEPS).astype("<u2"),
+    )
+    return Packed(
+        header + b"".join(array.tobytes() for array in arrays),
+        graph.names.offsets.astype("<u4").tobytes() + graph.names.blob,
+    )
+
+
+def unpack(
+    packed: Packed,
+    *,
+    edges: Sequence[RecordRef] = (),
+    parallels: Mapping[RecordRef, int] = _NO_REFS,
+) -> Graph:
+    """The graph of two blobs, bit for bit the one that was packed.
+
+    ``edges`` may be any sequence, also one that looks a reference up only when asked.
+
+    Raises
+    ------
+    GraphError
+        Blobs of another layout, cut short, or naming a vertex that is not there.
+    """
+    if len(packed.arrays) < _HEADER.size or packed.arrays[:4] != _MAGIC:
+        raise GraphError(f"a packed graph must begin with {_MAGIC!r}, begins with {packed.arrays[:4]!r}")
+    _, n, reds, pairs, width = _HEADER.unpack_from(packed.arrays)
+    sizes = ((n + 7) // 8, 4 * (n + 1), width * pairs, 2 * pairs)
+    if len(packed.arrays) != _HEADER.size + sum(sizes) or len(packed.names) < 4 * (n + 1):
+        raise GraphError(
+            f"a packed graph of {n} vertices and {pairs} pairs must have {_HEADER.size + sum(sizes)} bytes "
+            f"and {4 * (n + 1)} of name offsets, has {len(packed.arrays)} and {len(packed.names)}"
+        )
+    at = np.cumsum((_HEADER.size, *sizes)).tolist()
+    cut = [packed.arrays[start:stop] for start, stop in pairwise(at)]
+    red = np.unpackbits(np.frombuffer(cut[0], dtype=np.uint8), count=n).astype(bool)
+    indptr = np.frombuffer(cut[1], dtype="<u4").astype(np.int32)
+    columns = np.frombuffer(cut[2], dtype="<u4" if width == 4 else "<u2").astype(np.int32)
+    steps = np.frombuffer(cut[3], dtype="<u2")
+    offsets = np.frombuffer(packed.names[: 4 * (n + 1)], dtype="<u4").astype(np.int32)
+    if int(red.sum()) != reds or int(indptr[-1]) != pairs or (pairs and int(columns.max()) >= reds):
+        raise GraphError(f"a packed graph's columns must name its {reds} red vertices, and its rows {pairs} pairs")
+    if (pairs and int(steps.min()) == 0) or int(offsets[-1]) != len(packed.names) - 4 * (n + 1):
+        raise GraphError("a packed graph's beliefs must be above 0 and its names complete")
+    order = np.concatenate((np.flatnonzero(red), np.flatnonzero(~red))).astype(np.int32)
+    place = np.empty(n, dtype=np.int32)
+    place[order] = np.arange(n, dtype=np.int32)
+    return Graph(
+        names=Names(packed.names[4 * (n + 1) :], offsets),
+        order=order,
+        place=place,
+        reds=reds,
+        indptr=indptr,
+        columns=columns,
+        belief=steps / BELIEF_STEPS,
+        edges=edges,
+        parallels=parallels,
+    )
+
+
+def canonical_dump(links: Iterable[Link]) -> bytes:
+    """The graph's bytes: one JSON line an edge by stable name, with evidence and masses.
+
+    This is what "byte for byte the same graph" means: walls, evidence and every number to
+    its last bit (JSON writes the shortest decimal that reads back exactly).
+    """
+    lines = []
+    for link in sorted(links, key=lambda link: edge_order(link.edge)):
+        edge = link.edge
+        row = {
+            "edge": edge.ref.text,
+            "to": edge.valid_to_ms,
+            "belief": link.belief,
+            "plausibility": link.plausibility,
+            "conflict": link.conflict,
+            "refuted": link.refuted,
+            "wall": link.marked_wrong,
+            "evidence": [
+                [e.record.text, e.witness, e.reliability, e.mass.true, e.mass.false, e.span] for e in link.evidence
+            ],
+        }
+        lines.append(json.dumps(row, ensure_ascii=False, separators=(",", ":"), allow_nan=False))
+    return "".join(line + "\n" for line in lines).encode()
