@@ -10,6 +10,7 @@ from firmware_bridge.msgpack import U32_MAX
 
 VERSION = 1
 MAX_MESSAGE_BYTES = 16_384  # the embedded broker drops a publisher above 20,480
+HEADER_BYTES = 48  # the longest head; what a sender keeps free beside the records
 MAX_RECORDS = 64
 MAX_DEPTH = 4
 MAX_MARK_BOOTS = 64

@@ -133,9 +133,6 @@ def pack_message(
     return packed
 
 
-HEADER_BYTES = 48  # the longest head; what a sender keeps free beside the records
-
-
 def pack_mark(marks: dict[int, int]) -> bytes:
     """The retained mark: boot -> last seq up to which everything is stored, newest 64 boots."""
     boots = sorted(marks)[-MAX_MARK_BOOTS:]

@@ -1,0 +1,210 @@
+"""Store and forward: what a device measured stays here until the hub says it has it.
+
+Records go in with the next sequence number of this boot; runs of packed records come out to
+be sent; only the hub's own mark releases them (an acknowledgement by the broker does not:
+a ring released on PUBACK lost 196 of 633 samples when the broker died, released by the mark
+none). The ring has a fixed number of slots; when it is full the oldest record makes room and
+is counted in ``dropped``, which the next hello tells the hub.
+
+Pure: the clock is an argument, where the slots live is the caller's choice (``RamSlots``
+here, ``flash.FileSlots`` for a ring that outlives a power cut). Runs on CPython and
+MicroPython.
+"""
+
+from collections import namedtuple
+
+from firmware_bridge.kinds import FIRST_SEQ, HEADER_BYTES, HELLO, MAX_MESSAGE_BYTES, MAX_RECORDS
+from firmware_bridge.msgpack import U32_MAX
+from firmware_bridge.pack import pack_record
+
+GO_BACK_MS = 3_000
+"""So long without progress of the mark, and everything above it is sent again."""
+
+Run = namedtuple("Run", ("boot", "first_seq", "records"))
+"""Packed records of one boot, numbered from ``first_seq``: one message."""
+
+LOST = b"\xc0"
+"""Stands for a record whose slot cannot be read any more. The hub sets it aside as a dead
+letter, which counts in the mark; without it the mark would wait for that number for ever."""
+
+
+class RamSlots:
+    """Slots in memory: a power cut empties them. ``size`` is how many records they hold."""
+
+    def __init__(self, size: int) -> None:
+        if size < 1:
+            raise ValueError(f"a ring must have at least 1 slot, has {size}")
+        self.size = size
+        self._slots: list[tuple[int, int, bytes] | None] = [None] * size
+
+    def held(self) -> tuple[int, int]:
+        """Positions ``[first, last)`` that survived the last power cut: none do."""
+        return 0, 0
+
+    def write(self, position: int, boot: int, seq: int, record: bytes) -> None:
+        self._slots[position % self.size] = (boot, seq, record)
+
+    def read(self, position: int) -> tuple[int, int, bytes] | None:
+        """(boot, seq, record), or None where the slot is damaged."""
+        return self._slots[position % self.size]
+
+    def free(self, position: int) -> None:
+        """The record is no longer wanted."""
+        self._slots[position % self.size] = None
+
+
+class Outbox:
+    """A ring of records, in the order they were taken.
+
+    Positions count all records ever put, over all boots; sequence numbers restart with each
+    boot. Invariant: ``head <= cursor <= tail`` and ``tail - head <= slots.size``.
+
+    Parameters
+    ----------
+    slots : RamSlots or another with its four methods
+    boot : int
+        u32, one more than at the last boot.
+
+    Attributes
+    ----------
+    boot : int
+    dropped : int
+        Records overwritten in this boot before the hub had them.
+    """
+
+    def __init__(self, slots: RamSlots, boot: int) -> None:
+        self._slots = slots
+        self.boot = boot
+        self.dropped = 0
+        self._told_dropped = 0
+        self._head, self._tail = slots.held()
+        self._cursor = self._head
+        self._next_seq = FIRST_SEQ
+        self._progress_ms: int | None = None
+
+    @property
+    def held(self) -> int:
+        """How many records the hub has not confirmed."""
+        return self._tail - self._head
+
+    @property
+    def unsent(self) -> int:
+        """How many of them have not been handed out since the last :meth:`rewind`."""
+        return self._tail - self._cursor
+
+    @property
+    def next_seq(self) -> int:
+        return self._next_seq
+
+    @property
+    def lowest_seq(self) -> int:
+        """The lowest sequence number of this boot that is still held; the next one if none is."""
+        return max(FIRST_SEQ, self._next_seq - self.held)
+
+    @property
+    def hello_due(self) -> bool:
+        """Whether records were dropped that no hello has told the hub about."""
+        return self.dropped != self._told_dropped
+
+    def put(self, code: int, uptime_ms: int, values: tuple[int | str, ...]) -> int:
+        """Take a record; returns its sequence number.
+
+        Raises
+        ------
+        WireError
+            Values the hub would refuse; nothing was taken.
+        """
+        return self._append(pack_record(code, uptime_ms, values))
+
+    def put_hello(self, uptime_ms: int, model: str, firmware: str, detector: int) -> int:
+        """Take a hello that says what is held once it has itself found room."""
+        drops = 1 if self.held == self._slots.size else 0
+        lowest = max(FIRST_SEQ, self._next_seq - self.held + drops)
+        values = (model, firmware, detector, self._slots.size, lowest, self.dropped + drops)
+        seq = self._append(pack_record(HELLO, uptime_ms, values))
+        self._told_dropped = self.dropped
+        return seq
+
+    def _append(self, record: bytes) -> int:
+        if self._next_seq > U32_MAX:
+            raise OverflowError(f"a boot must end before its sequence does, {U32_MAX} records are taken")
+        if self.held == self._slots.size:
+            self._head += 1
+            self._cursor = max(self._cursor, self._head)
+            self.dropped += 1
+        seq = self._next_seq
+        self._slots.write(self._tail, self.boot, seq, record)
+        self._tail += 1
+        self._next_seq = seq + 1
+        return seq
+
+    def _read(self, position: int) -> tuple[int, int, bytes] | None:
+        """(boot, seq, record) at a position; ``LOST`` with its number where the slot is damaged.
+
+        The number follows from the next readable slot: within a boot, positions and numbers
+        run side by side. None where it would lie before that boot's first record.
+        """
+        slot = self._slots.read(position)
+        ahead = position
+        while slot is None and ahead + 1 < self._tail:
+            ahead += 1
+            slot = self._slots.read(ahead)
+        if slot is None or ahead == position:
+            return slot
+        seq = slot[1] - (ahead - position)
+        return (slot[0], seq, LOST) if seq >= FIRST_SEQ else None
+
+    def take(self, now_ms: int) -> Run | None:
+        """The next run to send, or None where everything held has been handed out.
+
+        At most 64 records and 16,384 bytes, of one boot. ``now_ms`` is any steady clock; the
+        same one as for :meth:`release` and :meth:`go_back`.
+        """
+        boot = first_seq = -1
+        records: list[bytes] = []
+        room = MAX_MESSAGE_BYTES - HEADER_BYTES
+        while self._cursor < self._tail and len(records) < MAX_RECORDS:
+            slot = self._read(self._cursor)
+            if slot is None:
+                self._cursor += 1
+                continue
+            if not records:
+                boot, first_seq, _ = slot
+            elif slot[0] != boot or slot[1] != first_seq + len(records) or len(slot[2]) > room:
+                break
+            records.append(slot[2])
+            room -= len(slot[2])
+            self._cursor += 1
+        if not records:
+            return None
+        if self._progress_ms is None:
+            self._progress_ms = now_ms
+        return Run(boot, first_seq, records)
+
+    def release(self, marks: dict[int, int], now_ms: int) -> int:
+        """Free what the hub has stored: all up to ``marks[boot]``. Returns how many that were."""
+        before = self._head
+        while self._head < self._tail:
+            slot = self._read(self._head)
+            if slot is not None and slot[1] > marks.get(slot[0], -1):
+                break
+            self._slots.free(self._head)
+            self._head += 1
+        self._cursor = max(self._cursor, self._head)
+        if self._head > before:
+            self._progress_ms = now_ms
+        if self._head == self._cursor:
+            self._progress_ms = None
+        return self._head - before
+
+    def rewind(self) -> None:
+        """Send everything held once more: after a reconnect nobody knows what arrived."""
+        self._cursor = self._head
+        self._progress_ms = None
+
+    def go_back(self, now_ms: int) -> bool:
+        """Whether the mark stood still for 3 s with records above it sent; if so, rewind."""
+        if self._progress_ms is None or now_ms - self._progress_ms < GO_BACK_MS:
+            return False
+        self.rewind()
+        return True
