@@ -1,1 +1,1 @@
-"""."""
+"""Measuring: arrays of local days in, typed verdicts out. Reads no clock, file or database."""

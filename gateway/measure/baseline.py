@@ -1,0 +1,157 @@
+"""What is usual: the days before a window in, their level, spread and memory out.
+
+A day enters as an index r = observed / expected, where expected comes from the baseline's
+own hourly profile and only local hours covered on both sides take part. Levels are robust
+(winsorised on the log scale), spreads have a floor, and the day-to-day memory is an AR(1)
+with the small-sample bias taken out. Pure; decides nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gateway.measure.days import HOUR_MS
+from gateway.measure.grid import DayGrid
+
+__all__ = ["Exposure", "Memory", "ar1_weights", "expose", "memory_of", "winsorise"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+_WINSOR_SPREADS = 3.0
+"""Days beyond 3 robust spreads count as if at 3: 0.3 % of unremarkable days, all wild ones."""
+
+_LEAST_LOG_BOUND = 0.5
+"""Winsor bounds are never tighter than a factor 1.65: counts such as 4, 4, 4, 5 are no outliers."""
+
+_SPREAD_FLOOR = {"level": 0.01}
+_SPREAD_FLOOR_ELSE = 0.05
+"""Relative day-to-day spread below which no home device resolves; keeps zero spread from
+turning any difference into infinite surprise. Weighing scales resolve 1 %."""
+
+_LARGEST_PHI = 0.9
+_WEEKEND_LEAST = 6
+"""Weekend days a baseline must hold before weekends get a level of their own."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Exposure:
+    """Days as observed against expected; all arrays have shape [D].
+
+    ``observed`` sums the compared hours, ``expected`` what the baseline's profile gives for
+    the same covered time, ``share`` is how much of a whole compared day that is (1 = all).
+    ``per_day`` is the profile's sum over one day of compared hours, in the series' unit.
+    """
+
+    observed: FloatArray
+    expected: FloatArray
+    share: FloatArray
+    per_day: float
+    hours: BoolArray
+
+
+def expose(grid: DayGrid, base: BoolArray) -> Exposure | None:
+    r"""Observed and expected of every day of ``grid`` under the profile of rows ``base``.
+
+    .. math:: p_h = \\sum_{d \\in B} x_{dh} / \\sum_{d \\in B} c_{dh}, \\quad
+              E_d = \\sum_{h \\in H_d} p_h c_{dh}
+
+    x in the series' unit, c in covered ms. H_d holds the hours at least half covered on day
+    d and on at least half of the baseline's days. None where no hour is left.
+    """
+    if grid.kind == "level":
+        level, ones = grid.day_totals(), np.ones(len(grid.dates))
+        return Exposure(level, ones, ones, 1.0, np.ones(24, dtype=bool))
+    half = (grid.covered_ms * 2 >= grid.span_ms) & (grid.span_ms > 0)
+    hours = half[base].sum(axis=0) * 2 >= base.sum()
+    if not hours.any():
+        return None
+    used = half & hours
+    amount = np.where(used, grid.total, 0.0)
+    covered = np.where(used, grid.covered_ms, 0)
+    base_covered = covered[base].sum(axis=0)
+    profile = np.divide(amount[base].sum(axis=0), base_covered, out=np.zeros(24), where=base_covered > 0)
+    per_day = float(profile[hours].sum() * HOUR_MS)
+    expected = covered @ profile
+    share = expected / per_day if per_day > 0.0 else covered.sum(axis=1) / (hours.sum() * HOUR_MS)
+    return Exposure(amount.sum(axis=1), expected, share, per_day, np.asarray(hours))
+
+
+def winsorise(values: FloatArray) -> FloatArray:
+    """Values, shape [n], each drawn in to 3 robust spreads of the median on the log scale.
+
+    The spread is the larger of 1.4826 MAD and IQR / 1.349 of the positive values' logs. A
+    median of zero leaves them as they are: more than half zeros have no outliers to name.
+    """
+    middle = float(np.median(values)) if values.size else 0.0
+    if middle <= 0.0:
+        return values
+    logs = np.log(values[values > 0.0])
+    quarter, centre, three_quarters = np.quantile(logs, (0.25, 0.5, 0.75))
+    spread = max(1.4826 * float(np.median(np.abs(logs - centre))), float(three_quarters - quarter) / 1.349)
+    reach = np.exp(max(_WINSOR_SPREADS * spread, _LEAST_LOG_BOUND))
+    return np.clip(values, middle / reach, middle * reach)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Memory:
+    """Day-to-day behaviour of a baseline.
+
+    ``levels`` are the usual index of (weekdays, weekends); ``spread`` is the standard
+    deviation of a day's index about it; ``phi`` the lag-1 correlation of neighbouring days;
+    ``freedom`` the effective degrees of freedom of the spread.
+    """
+
+    levels: tuple[float, float]
+    spread: float
+    phi: float
+    freedom: float
+
+
+def memory_of(index: FloatArray, ordinals: IntArray, weekend: BoolArray, kind: str) -> Memory:
+    """Level, spread and AR(1) of baseline indices, each of shape [n].
+
+    phi from pairs of days one apart, corrected for the bias of a fitted mean,
+    phi = (n r + 1) / (n - 3) (Marriott & Pope 1954, Biometrika 41:390), held in [0, 0.9].
+    The spread is corrected for the part the correlated mean absorbs, and its degrees of
+    freedom are n (1 - phi^2) / (1 + phi^2) (Bartlett 1946, JRSS Suppl. 8:27).
+    """
+    split = kind != "level" and weekend.sum() >= _WEEKEND_LEAST and (~weekend).sum() >= _WEEKEND_LEAST
+    drawn = index.copy()
+    levels = []
+    for group in (~weekend, weekend) if split else (np.ones(index.size, dtype=bool),):
+        drawn[group] = winsorise(index[group])
+        levels.append(float(drawn[group].mean()))
+    weekday_level, weekend_level = levels[0], levels[-1]
+    level = np.where(weekend, weekend_level, weekday_level) if split else np.full(index.size, weekday_level)
+    relative = np.divide(drawn, level, out=np.ones(index.size), where=level > 0.0) - 1.0
+    n = index.size
+    follows = np.diff(ordinals) == 1
+    pairs = int(follows.sum())
+    square = float((relative**2).mean())
+    phi = 0.0
+    if pairs >= 8 and square > 0.0:
+        raw = float((relative[1:] * relative[:-1])[follows].mean()) / square
+        phi = min(max((pairs * raw + 1.0) / (pairs - 3), 0.0), _LARGEST_PHI)
+    inflation = (1.0 + phi) / (1.0 - phi)
+    absorbed = min((inflation + len(levels) - 1) / n, 0.75)
+    spread = max(float(np.sqrt(square / (1.0 - absorbed))), _SPREAD_FLOOR.get(kind, _SPREAD_FLOOR_ELSE))
+    freedom = max(n * (1.0 - phi**2) / (1.0 + phi**2) - len(levels), 3.0)
+    return Memory((weekday_level, weekend_level), spread, phi, freedom)
+
+
+def ar1_weights(weights: FloatArray, ordinals: IntArray, phi: float) -> float:
+    r"""Variance factor of a weighted sum of days with AR(1) memory.
+
+    .. math:: \\sum_{ij} a_i a_j \\phi^{|t_i - t_j|}
+
+    ``weights`` and day numbers ``ordinals`` have shape [n]; phi in [0, 1).
+    """
+    if phi <= 0.0:
+        return float(weights @ weights)
+    distance = np.abs(ordinals[:, None] - ordinals[None, :])
+    return float(weights @ (phi**distance) @ weights)

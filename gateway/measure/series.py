@@ -1,0 +1,170 @@
+"""From stored day rows to a comparison: what learn and ask both do, done once.
+
+Rows become a grid; grams of two foods become energy, or are refused as not comparable;
+nights stand apart. Values in, values out: nothing here reads a file or a clock.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from gateway.measure.change import RELEVANCE, SegmentStart, compare
+from gateway.measure.days import (
+    dates_between,
+    day_interval,
+    hour_spans,
+    hours_from_slots,
+    local_day,
+)
+from gateway.measure.grid import DayGrid, Kind, night_grid, rescale
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gateway.model import Comparison, ZonePeriod
+    from gateway.stored import DayRow
+
+__all__ = ["Feeding", "Measured", "compare_rows", "energy_factors", "food_segments", "grid_of"]
+
+_MG_PER_KG = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Feeding:
+    """A period during which a bowl held one food; ``kcal_per_kg`` where its label says so.
+
+    ``end_ms`` is None while it lasts.
+    """
+
+    food: str
+    name: str
+    start_ms: int
+    end_ms: int | None
+    kcal_per_kg: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A comparison and how it was made: ``unit`` is ``kcal`` where foods were made comparable."""
+
+    comparison: Comparison
+    unit: str
+    grid: DayGrid
+
+
+def grid_of(
+    rows: Sequence[DayRow],
+    first: str,
+    last: str,
+    *,
+    zones: tuple[ZonePeriod, ...],
+    now_ms: int,
+    unit: str,
+    kind: str,
+    night_only: bool = False,
+) -> DayGrid:
+    """Lay day rows out as local days by local hours, every date of ``first`` .. ``last``.
+
+    A date without a row is an uncovered day, never a day of zeros; hours after ``now_ms`` do
+    not exist yet. With ``night_only`` a row is the night 21:00-07:00 that begins on its date.
+    """
+    dates = dates_between(first, last)
+    by_date = {row.date: row for row in rows}
+    total = np.zeros((len(dates), 24))
+    covered = np.zeros((len(dates), 24), dtype=np.int64)
+    span = np.zeros((len(dates), 24), dtype=np.int64)
+    for index, date in enumerate(dates):
+        span[index] = hour_spans(date, zones, now_ms)
+        row = by_date.get(date)
+        if row is not None:
+            total[index] = hours_from_slots(np.array(row.sums, dtype=np.int64), date, zones)
+            covered[index] = hours_from_slots(np.array(row.covered, dtype=np.int64), date, zones)
+    grid = DayGrid(dates, total, np.minimum(covered, span), span, unit, cast("Kind", kind))
+    return night_grid(grid) if night_only else grid
+
+
+def energy_factors(
+    dates: Sequence[str], feedings: Sequence[Feeding], zones: tuple[ZonePeriod, ...]
+) -> dict[str, float]:
+    """kcal per mg of the food each whole day was fed from.
+
+    A day on which the food was changed held two foods and has no factor; neither has a day
+    whose food's label gives no energy. factor = kcal per kg / 1e6 mg per kg.
+    """
+    ordered = sorted(feedings, key=lambda feeding: feeding.start_ms)
+    starts = [feeding.start_ms for feeding in ordered]
+    factors: dict[str, float] = {}
+    for date in dates:
+        whole = day_interval(date, zones)
+        index = bisect_right(starts, whole.start_ms) - 1
+        if index < 0 and starts:
+            index = 0 if starts[0] < whole.end_ms else -1
+        if index < 0:
+            continue
+        feeding = ordered[index]
+        changed = index + 1 < len(starts) and starts[index + 1] < whole.end_ms
+        if feeding.kcal_per_kg is not None and not changed:
+            factors[date] = feeding.kcal_per_kg / _MG_PER_KG
+    return factors
+
+
+def food_segments(feedings: Sequence[Feeding], zones: tuple[ZonePeriod, ...]) -> tuple[SegmentStart, ...]:
+    """Every change of food as a break: grams before and after are not comparable."""
+    ordered = sorted(feedings, key=lambda feeding: feeding.start_ms)
+    return tuple(
+        SegmentStart(local_day(later.start_ms, zones), f"the food changed to {later.name}")
+        for earlier, later in zip(ordered, ordered[1:], strict=False)
+        if later.food != earlier.food
+    )
+
+
+def compare_rows(
+    rows: Sequence[DayRow],
+    first: str,
+    last: str,
+    *,
+    history_from: str,
+    zones: tuple[ZonePeriod, ...],
+    now_ms: int,
+    unit: str,
+    kind: str,
+    night_only: bool = False,
+    relevance: float = RELEVANCE,
+    feedings: Sequence[Feeding] = (),
+    segments: tuple[SegmentStart, ...] = (),
+    unattributed: float = 0.0,
+) -> Measured:
+    """Compare the days ``first`` .. ``last`` with the days from ``history_from`` on.
+
+    Parameters
+    ----------
+    rows : sequence of DayRow
+        One series, any dates.
+    feedings : sequence of Feeding
+        For grams of food: what the bowl held when. Where two foods are involved and both
+        labels give energy, kcal are compared; else the change of food is a break.
+    segments : tuple of SegmentStart
+        Changes of the measuring itself (collar refitted, detector updated).
+
+    Returns
+    -------
+    Measured
+    """
+    grid = grid_of(rows, history_from, last, zones=zones, now_ms=now_ms, unit=unit, kind=kind, night_only=night_only)
+    foods = {feeding.food for feeding in feedings if feeding.end_ms is None or _reaches(feeding, history_from, zones)}
+    if unit == "mg" and kind == "mass" and len(foods) > 1:
+        fed = [feeding for feeding in feedings if feeding.food in foods]
+        if all(feeding.kcal_per_kg is not None for feeding in fed):
+            grid = rescale(grid, energy_factors(grid.dates, fed, zones), "kcal")
+        else:
+            segments = (*segments, *food_segments(fed, zones))
+    comparison = compare(grid, first, last, relevance=relevance, segments=segments, unattributed=unattributed)
+    return Measured(comparison, grid.unit, grid)
+
+
+def _reaches(feeding: Feeding, date: str, zones: tuple[ZonePeriod, ...]) -> bool:
+    return feeding.end_ms is not None and feeding.end_ms > day_interval(date, zones).start_ms
