@@ -43,6 +43,10 @@ _TEXT = (
     "SELECT r.ref, t.kind, t.title, t.text, t.document, t.pet, t.at_ms, t.until_ms, t.object, t.facts "
     "FROM text_record t JOIN record r ON r.id = t.record "
 )
+_EVIDENCE = (
+    "SELECT e.ref, r.ref, v.true_mass, v.false_mass, v.witness, v.reliability, v.span_start, v.span_end "
+    "FROM evidence v JOIN record e ON e.id = v.edge JOIN record r ON r.id = v.record "
+)
 
 
 def _frame(row: tuple[object, ...]) -> DatedFrame:
@@ -72,6 +76,18 @@ def _text(row: tuple[object, ...]) -> TextRecord:
     values[0] = RecordRef(str(row[0]))
     values[9] = unpack_pairs(str(row[9]))
     return TextRecord(*values)  # type: ignore[arg-type]  # columns stand in the order of the fields
+
+
+def _evidence(row: tuple[str, str, float, float, str, float, int | None, int | None]) -> Evidence:
+    edge, record, true, false, witness, reliability, start, end = row
+    return Evidence(
+        edge=RecordRef(edge),
+        record=RecordRef(record),
+        mass=Mass(true, false),
+        witness=witness,
+        reliability=reliability,
+        span=None if start is None or end is None else (start, end),
+    )
 
 
 def _document(row: tuple[str, str, str, str, str | None, str]) -> Document:
@@ -305,24 +321,24 @@ class Reader:
             Edge(Vertex(tail), relation, Vertex(head), start, end) for tail, relation, head, start, end in rows
         )
 
+    def edge(self, ref: RecordRef) -> Edge | None:
+        """The edge stored under a reference, or None."""
+        row = self._db.execute(
+            "SELECT t.name, e.relation, h.name, e.valid_from_ms, e.valid_to_ms FROM edge e "
+            "JOIN vertex t ON t.id = e.tail JOIN vertex h ON h.id = e.head JOIN record r ON r.id = e.record "
+            "WHERE r.ref = ?",
+            (ref.text,),
+        ).fetchone()
+        return None if row is None else Edge(Vertex(row[0]), row[1], Vertex(row[2]), row[3], row[4])
+
     def evidence(self) -> tuple[Evidence, ...]:
         """All evidence, by edge, witness and record."""
-        rows = self._db.execute(
-            "SELECT e.ref, r.ref, v.true_mass, v.false_mass, v.witness, v.reliability, v.span_start, v.span_end "
-            "FROM evidence v JOIN record e ON e.id = v.edge JOIN record r ON r.id = v.record ORDER "
-            "BY e.ref, v.witness, r.ref"
-        )
-        return tuple(
-            Evidence(
-                edge=RecordRef(edge),
-                record=RecordRef(record),
-                mass=Mass(true, false),
-                witness=witness,
-                reliability=reliability,
-                span=None if start is None else (start, end),
-            )
-            for edge, record, true, false, witness, reliability, start, end in rows
-        )
+        return tuple(_evidence(row) for row in self._db.execute(f"{_EVIDENCE} ORDER BY e.ref, v.witness, r.ref"))
+
+    def evidence_about(self, edge: RecordRef) -> tuple[Evidence, ...]:
+        """The evidence of one edge, by witness and record."""
+        rows = self._db.execute(f"{_EVIDENCE} WHERE e.ref = ? ORDER BY v.witness, r.ref", (edge.text,))
+        return tuple(_evidence(row) for row in rows)
 
     def vertex_labels(self) -> dict[str, str]:
         """The words vertices are called by, for those that have some."""
@@ -400,6 +416,19 @@ class Reader:
             (number,),
         ).fetchone()
         return None if row is None else (int(row[0]), str(row[1]), str(row[2]), int(row[3]))
+
+    def answers(self, *, limit: int) -> tuple[tuple[int, int, str], ...]:
+        """(number, asked_ms, question) of the latest stored answers, newest first."""
+        return tuple(self._db.execute("SELECT id, asked_ms, question FROM answer ORDER BY id DESC LIMIT ?", (limit,)))
+
+    def restated(self, number: int) -> tuple[RecordRef, ...]:
+        """The records a stored answer cites that have changed since it was given."""
+        rows = self._db.execute(
+            "SELECT r.ref FROM answer_cites c JOIN record r ON r.id = c.record "
+            "WHERE c.answer = ? AND c.restated ORDER BY r.ref",
+            (number,),
+        )
+        return tuple(RecordRef(row[0]) for row in rows)
 
     def is_stored(self, ref: RecordRef) -> bool:
         """Whether a reference resolves."""
