@@ -8,7 +8,9 @@ Shafer 1976 (Mass), CONTRACTS of this project (RecordRef, Answer).
 
 from __future__ import annotations
 
+import hashlib
 import re
+import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -40,6 +42,7 @@ __all__ = [
     "Vertex",
     "Window",
     "ZonePeriod",
+    "stable_id",
 ]
 
 _ID = re.compile(r"[a-z0-9_-]{1,64}\Z")
@@ -49,6 +52,17 @@ _REF_KINDS = frozenset({"event", "day", "label", "passage", "note", "log", "edge
 def _must_be_id(value: str, what: str) -> None:
     if not _ID.match(value):
         raise ValueError(f"{what} must be 1 to 64 of a-z 0-9 _ -, is {value!r}")
+
+
+def stable_id(text: str) -> str:
+    """A stable ASCII id of a name: NFKD, letters and digits kept, the rest underscores.
+
+    "Acme Chicken & Rice" -> acme_chicken_rice. A name without any ASCII letter or digit
+    gets an id from its own NFC bytes, so that both spellings of it are one thing.
+    """
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    words = re.sub(r"[^a-z0-9]+", "_", plain).strip("_")[:48]
+    return words or f"x{hashlib.sha256(unicodedata.normalize('NFC', text).encode()).hexdigest()[:12]}"
 
 
 # --- time ---------------------------------------------------------------------------------
@@ -215,6 +229,17 @@ class Household:
             if device.id == device_id:
                 return device
         raise KeyError(device_id)
+
+    def food_of(self, code: str, text: str) -> Food | None:
+        """The food behind a scanned code, else behind the text picked at the bowl, or None."""
+        for food in self.foods:
+            if code and food.code == code:
+                return food
+        named = stable_id(text) if text else ""
+        for food in self.foods:
+            if named and named in (food.id, stable_id(food.name)):
+                return food
+        return None
 
     def bindings_at(self, device_id: str, at_ms: int) -> frozenset[str]:
         """The set of pets the device served at that instant; empty = unbound."""

@@ -15,6 +15,7 @@ __all__ = [
     "DayRow",
     "DeadLetter",
     "Document",
+    "Feeding",
     "Learned",
     "TextRecord",
 ]
@@ -138,3 +139,21 @@ class Learned:
     edges: tuple[Edge, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Feeding:
+    """A period during which a bowl held one food; ``kcal_per_kg`` where its label says so.
+
+    ``food`` is the household's food id (or the scanned code's own id); ``ref`` is the record
+    that began it; ``end_ms`` is None while it lasts.
+    """
+
+    food: str
+    name: str
+    code: str
+    start_ms: int
+    end_ms: int | None
+    kcal_per_kg: float | None
+    ref: RecordRef
+    device: str

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -26,25 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gateway.model import Comparison, ZonePeriod
-    from gateway.stored import DayRow
+    from gateway.stored import DayRow, Feeding
 
-__all__ = ["Feeding", "Measured", "compare_rows", "energy_factors", "food_segments", "grid_of"]
+__all__ = ["Measured", "compare_rows", "energy_factors", "food_segments", "grid_of"]
 
 _MG_PER_KG = 1e6
-
-
-@dataclass(frozen=True, slots=True)
-class Feeding:
-    """A period during which a bowl held one food; ``kcal_per_kg`` where its label says so.
-
-    ``end_ms`` is None while it lasts.
-    """
-
-    food: str
-    name: str
-    start_ms: int
-    end_ms: int | None
-    kcal_per_kg: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +77,7 @@ def grid_of(
 def energy_factors(
     dates: Sequence[str], feedings: Sequence[Feeding], zones: tuple[ZonePeriod, ...]
 ) -> dict[str, float]:
-    """kcal per mg of the food each whole day was fed from.
+    """Energy (kcal) per mg of the food each whole day was fed from.
 
     A day on which the food was changed held two foods and has no factor; neither has a day
     whose food's label gives no energy. factor = kcal per kg / 1e6 mg per kg.
@@ -117,7 +104,7 @@ def food_segments(feedings: Sequence[Feeding], zones: tuple[ZonePeriod, ...]) ->
     ordered = sorted(feedings, key=lambda feeding: feeding.start_ms)
     return tuple(
         SegmentStart(local_day(later.start_ms, zones), f"the food changed to {later.name}")
-        for earlier, later in zip(ordered, ordered[1:], strict=False)
+        for earlier, later in pairwise(ordered)
         if later.food != earlier.food
     )
 

@@ -26,9 +26,10 @@ from gateway.model import (
     Series,
     Vertex,
     ZonePeriod,
+    stable_id,
 )
 from gateway.store.blobs import unpack_covered, unpack_fields, unpack_pairs, unpack_sums, unpack_texts
-from gateway.stored import DatedFrame, DayRow, DeadLetter, Document, TextRecord
+from gateway.stored import DatedFrame, DayRow, DeadLetter, Document, Feeding, TextRecord
 
 if TYPE_CHECKING:
     import sqlite3
@@ -208,6 +209,15 @@ class Reader:
         row = self._db.execute(f"{_FRAME} WHERE r.ref = ?", (ref.text,)).fetchone()
         return None if row is None else _frame(row)
 
+    def first_frame(self, device: str, kind: str, *, from_ms: int, to_ms: int | None) -> DatedFrame | None:
+        """The earliest frame of a kind that started in ``[from_ms, to_ms)``."""
+        row = self._db.execute(
+            f"{_FRAME} WHERE f.device = :device AND f.kind = :kind AND f.start_ms >= :from "
+            "AND (:to IS NULL OR f.start_ms < :to) ORDER BY f.start_ms LIMIT 1",
+            {"device": device, "kind": kind, "from": from_ms, "to": to_ms},
+        ).fetchone()
+        return None if row is None else _frame(row)
+
     def last_frame(self, device: str, *, before_ms: int, kind: str | None = None) -> DatedFrame | None:
         """The latest frame of a device (and kind) that started before an instant."""
         row = self._db.execute(
@@ -268,6 +278,45 @@ class Reader:
         """The first local day a series has a row for."""
         row = self._db.execute("SELECT min(date) FROM day WHERE series = ?", (series,)).fetchone()
         return None if row[0] is None else str(row[0])
+
+    def first_day(self) -> str | None:
+        """The first local day any series has a row for."""
+        row = self._db.execute("SELECT min(date) FROM day").fetchone()
+        return None if row[0] is None else str(row[0])
+
+    def energy_of(self, code: str) -> float | None:
+        """Energy (kcal per kg) by the stored label of a product code, or None where none says it."""
+        for row in self._db.execute(
+            "SELECT facts FROM document WHERE kind = 'product' AND code = ? ORDER BY id", (code,)
+        ):
+            energy = dict(unpack_pairs(row[0])).get("kcal_per_kg")
+            if energy is not None:
+                return float(energy)
+        return None
+
+    def feedings(self, home: Household, pet: str) -> tuple[Feeding, ...]:
+        """What the pet's own food bowls held when, oldest first: one period a ``food_set``."""
+        held = []
+        for device in home.devices:
+            changes = self.frames((device.id,), start_ms=-(2**62), end_ms=2**62, kinds=("food_set",))
+            for index, change in enumerate(changes):
+                if home.bindings_at(device.id, change.start_ms) != frozenset({pet}):
+                    continue
+                code, text = str(change.fields[0]), str(change.fields[1])
+                food = home.food_of(code, text)
+                held.append(
+                    Feeding(
+                        food=stable_id(text or code) if food is None else food.id,
+                        name=(text or f"food {code}") if food is None else food.name,
+                        code=code,
+                        start_ms=change.start_ms,
+                        end_ms=changes[index + 1].start_ms if index + 1 < len(changes) else None,
+                        kcal_per_kg=self.energy_of(code),
+                        ref=change.ref,
+                        device=device.id,
+                    )
+                )
+        return tuple(sorted(held, key=lambda period: (period.start_ms, period.device)))
 
     def all_series(self) -> tuple[Series, ...]:
         """Every series, by id."""

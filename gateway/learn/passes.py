@@ -1,0 +1,97 @@
+"""The daily pass: for every closed local day, in date order, each series against its past.
+
+Keyed by ``as_of`` (the day that closed), never run by a timer: what is due follows from the
+stored days and the instant handed in, so a hub that was off catches up and gets the same
+rows. A day that changed after its pass is learned again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gateway.measure.days import add_days, day_interval, local_day
+from gateway.measure.series import compare_rows
+from gateway.model import PetStatus
+
+if TYPE_CHECKING:
+    from gateway.measure.series import Measured
+    from gateway.model import Household, Series
+    from gateway.ontology.vocabulary import Ontology
+    from gateway.store import Transaction
+
+__all__ = ["HISTORY_DAYS", "catch_up", "learn_day"]
+
+HISTORY_DAYS = 120
+"""Days read for a weekly finding: 56 of baseline, 7 of lag, 7 of window, and room for gaps."""
+WINDOW_DAYS = 7
+_RESTING = frozenset({PetStatus.DIED, PetStatus.GONE})
+_MEASURED_KINDS = frozenset({"duration", "mass", "count"})
+
+
+def catch_up(tx: Transaction, ontology: Ontology, *, now_ms: int) -> tuple[str, ...]:
+    """Learn every local day that has closed by ``now_ms`` and was not learned, in date order.
+
+    Returns
+    -------
+    tuple of str
+        The days learned now, as ISO dates.
+    """
+    home = tx.household()
+    if not home.zones:
+        return ()
+    newest = add_days(local_day(now_ms, home.zones), -1)
+    done = tx.learned_until()
+    first = tx.first_day() if done is None else add_days(done, 1)
+    learned = []
+    while first is not None and first <= newest:
+        learn_day(tx, home, ontology, first)
+        tx.set_learned(first, done_ms=now_ms)
+        learned.append(first)
+        first = add_days(first, 1)
+    return tuple(learned)
+
+
+def learn_day(tx: Transaction, home: Household, ontology: Ontology, as_of: str) -> None:
+    """Compare the seven days that end with ``as_of`` with the days before, for every series."""
+    living = {pet.id for pet in home.pets if pet.status not in _RESTING}
+    for series in tx.all_series():
+        if series.pet not in living or ontology.properties[series.property].kind not in _MEASURED_KINDS:
+            continue
+        found = _weekly(tx, home, ontology, series, as_of)
+        comparison = found.comparison
+        tx.save_finding(
+            series.id,
+            as_of=as_of,
+            window="P7D",
+            verdict=comparison.verdict,
+            facts={
+                "reason": comparison.reason,
+                "now": comparison.now,
+                "usual": comparison.usual,
+                "change": comparison.change,
+                "interval": comparison.interval,
+                "smallest_visible": comparison.smallest_visible,
+                "days_used": len(comparison.days_used),
+                "days_expected": comparison.days_expected,
+                "baseline_days": len(comparison.baseline_days),
+                "unit": found.unit,
+            },
+        )
+
+
+def _weekly(tx: Transaction, home: Household, ontology: Ontology, series: Series, as_of: str) -> Measured:
+    observed = ontology.properties[series.property]
+    history_from = max(add_days(as_of, -HISTORY_DAYS), tx.first_date(series.id) or as_of)
+    return compare_rows(
+        tx.days(series.id, history_from, as_of),
+        add_days(as_of, 1 - WINDOW_DAYS),
+        as_of,
+        history_from=history_from,
+        zones=home.zones,
+        now_ms=day_interval(as_of, home.zones).end_ms,
+        unit=series.unit,
+        kind=observed.kind,
+        night_only=observed.night_only,
+        relevance=observed.relevance,
+        feedings=tx.feedings(home, series.pet) if series.property == "intake" else (),
+    )
