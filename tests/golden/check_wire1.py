@@ -1,0 +1,70 @@
+"""Checks the golden vectors of Wire 1; run by CPython and by a real MicroPython alike.
+
+Usage: INTERPRETER check_wire1.py REPOSITORY VECTORS. Prints ``N vectors hold``.
+"""
+
+import json
+import sys
+
+sys.path.insert(0, sys.argv[1])
+
+from firmware_bridge import wire
+
+
+def check_good(case):
+    records = [wire.pack_record(r[0], r[1], tuple(r[2:])) for r in case["records"]]
+    count = len(records)
+    packed = wire.pack_message(
+        case["boot"], case["first_seq"], records, sent_uptime_ms=case["sent_uptime_ms"], wall_ms=case["wall_ms"]
+    )
+    del records
+    assert packed == bytes.fromhex(case["hex"]), case["name"]
+    message = wire.unpack_message(packed)
+    assert message[:5] == (
+        case["boot"],
+        case["first_seq"],
+        count,
+        case["sent_uptime_ms"],
+        case["wall_ms"],
+    ), case["name"]
+    assert len(message.records) == count, case["name"]
+    for record in message.records:
+        expected = case["records"][record.seq - case["first_seq"]]
+        assert (record.kind, record.uptime_ms, record.values) == (expected[0], expected[1], tuple(expected[2:])), case[
+            "name"
+        ]
+
+
+def check_bad(case):
+    raw = bytes.fromhex(case["hex"])
+    reason = None
+    try:
+        message = wire.unpack_message(raw)
+    except wire.WireError as refused:
+        reason = refused.reason
+    assert reason == case["raises"], (case["name"], reason)
+    if reason is not None:
+        return
+    assert [r.seq for r in message.records] == case["good"], case["name"]
+    assert [[f.seq, f.reason] for f in message.faults] == case["faults"], (case["name"], message.faults)
+    assert len(message.records) + len(message.faults) == message.count, case["name"]
+    assert b"".join(f.raw for f in message.faults) in raw, case["name"]
+
+
+count = 0
+with open(sys.argv[2]) as lines:  # noqa: PTH123 - MicroPython has no pathlib
+    for line in lines:
+        case = json.loads(line)
+        if case.get("bad"):
+            check_bad(case)
+        else:
+            check_good(case)
+        count += 1
+
+head = bytes.fromhex("85a17601a16203a1730aa16e01a17291")
+levels = 4_000 if sys.implementation.name == "micropython" else 16_000
+deep = wire.unpack_message(head + b"\x91" * levels)
+assert [(f.seq, f.reason) for f in deep.faults] == [(10, "cut_short")]
+deep = wire.unpack_message(head + b"\x91" * levels + b"\x00")
+assert [(f.seq, f.reason) for f in deep.faults] == [(10, "too_deep")]
+print(count + 2, "vectors hold")
