@@ -1,0 +1,160 @@
+"""A stored answer's JSON in, what the page shows of it out: sentences, receipts, links.
+
+The page shows answers as they were given, from the bytes that were stored, never from a
+second run. The form is the Answer JSON of CONTRACTS.md; ``layout`` is the reading order.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from gateway.dialogue import EvidenceClass
+from gateway.model import RecordRef
+
+__all__ = ["CLASS_WORDS", "GENERAL_LABEL", "AnswerView", "Receipt", "Sentence", "read_answer"]
+
+CLASS_WORDS: Mapping[EvidenceClass, str] = {
+    EvidenceClass.MEASURED: "measured by your devices",
+    EvidenceClass.RECORDED: "on record",
+    EvidenceClass.REFERENCE: "from a reference",
+    EvidenceClass.CONNECTION: "put together by the hub",
+    EvidenceClass.GENERAL: "general knowledge",
+}
+
+GENERAL_LABEL = "General knowledge, not from your pet's records:"
+"""Mandatory before a claim without a source; shown by the page where the words do not carry it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One notice or claim in reading order.
+
+    ``kind`` is a notice's kind, or ``claim``; ``claim`` is the claim's id or None; ``cite``
+    the words inside the brackets; ``refs`` what they open.
+    """
+
+    kind: str
+    text: str
+    claim: str | None = None
+    evidence_class: EvidenceClass | None = None
+    cite: str = ""
+    refs: tuple[RecordRef, ...] = ()
+    label: str = ""
+
+    @property
+    def body(self) -> str:
+        """The text without its last stop: a citation stands before the stop."""
+        return self.text.rstrip().rstrip(".?!") if self.cite else self.text.rstrip()
+
+    @property
+    def stop(self) -> str:
+        """What ends the sentence: its own last stop, else a full stop."""
+        bare = self.text.rstrip()
+        if not self.cite:
+            return "" if bare.endswith((".", "?", "!", ":")) else "."
+        return bare[-1] if bare.endswith((".", "?", "!")) else "."
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What one claim stands on: its class in words, its records, or the claims it joins."""
+
+    claim: str
+    text: str
+    standing: str
+    refs: tuple[RecordRef, ...]
+    joins: tuple[str, ...]
+    about: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerView:
+    """A stored answer, ready to show. ``paragraphs`` hold sentences in reading order."""
+
+    number: int
+    question: str
+    asked_ms: int
+    as_of_ms: int
+    zone: str
+    paragraphs: tuple[tuple[Sentence, ...], ...]
+    receipts: tuple[Receipt, ...]
+    chain: tuple[RecordRef, ...]
+    near_misses: tuple[tuple[str, str, tuple[RecordRef, ...]], ...]
+    cut: int
+
+
+def _refs(values: Any) -> tuple[RecordRef, ...]:
+    return tuple(RecordRef(str(value)) for value in values)
+
+
+def _instant_ms(iso: str) -> int:
+    return round(datetime.fromisoformat(iso).timestamp() * 1000)
+
+
+def _notice(row: Mapping[str, Any]) -> Sentence:
+    return Sentence(kind=str(row["kind"]), text=str(row["text"]))
+
+
+def _claim(row: Mapping[str, Any]) -> Sentence:
+    evidence_class = EvidenceClass(row["class"])
+    text = str(row["text"])
+    unlabelled = evidence_class is EvidenceClass.GENERAL and not text.startswith("General knowledge")
+    return Sentence(
+        kind="claim",
+        text=text,
+        claim=str(row["id"]),
+        evidence_class=evidence_class,
+        cite=str(row["cite"]),
+        refs=_refs(row["refs"]),
+        label=GENERAL_LABEL if unlabelled else "",
+    )
+
+
+def _paragraphs(
+    layout: tuple[str, ...], notices: list[Sentence], claims: list[Sentence]
+) -> tuple[tuple[Sentence, ...], ...]:
+    named = {f"n{i}": notice for i, notice in enumerate(notices, start=1)} | {
+        str(claim.claim): claim for claim in claims
+    }
+    found: list[list[Sentence]] = [[]]
+    for item in layout:
+        if item == "-":
+            found.append([])
+        else:
+            found[-1].append(named[item])
+    return tuple(tuple(paragraph) for paragraph in found if paragraph)
+
+
+def read_answer(number: int, stored: tuple[int, str, str, int]) -> AnswerView:
+    """A stored answer row, (asked_ms, question, body JSON, restated), as the page shows it."""
+    asked_ms, question, body, _ = stored
+    told: Mapping[str, Any] = json.loads(body)
+    notices = [_notice(row) for row in told["notices"]]
+    claims = [_claim(row) for row in told["claims"]]
+    layout = tuple(str(item) for item in told["layout"])
+    return AnswerView(
+        number=number,
+        question=question,
+        asked_ms=asked_ms,
+        as_of_ms=_instant_ms(told["as_of"]),
+        zone=str(told["zone"]),
+        paragraphs=_paragraphs(layout, notices, claims),
+        receipts=tuple(
+            Receipt(
+                claim=str(row["id"]),
+                text=str(row["text"]),
+                standing=CLASS_WORDS[EvidenceClass(row["class"])],
+                refs=_refs(row["refs"]),
+                joins=tuple(str(item) for item in row["joins"]),
+                about=tuple(str(item) for item in row["about"]),
+            )
+            for row in told["claims"]
+        ),
+        chain=_refs(told["chain"]),
+        near_misses=tuple((str(row["what"]), str(row["reason"]), _refs(row["refs"])) for row in told["near_misses"]),
+        cut=len(told["budget"]["cut"]),
+    )

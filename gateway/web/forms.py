@@ -1,0 +1,203 @@
+"""What an owner can write down on the page: entries, foods, notes, and "that's wrong".
+
+Each form is a row of a table. A form posts named texts to one command; a refusal brings the
+form back with what was typed and the reason, success moves on to the new record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from gateway.ask.records import heading
+from gateway.errors import ScentwalkError
+from gateway.measure.days import local_day
+from gateway.model import RecordRef
+from gateway.ontology.load import load
+from gateway.store.reads import Reader
+from gateway.web.render import page
+from gateway.web.services import Services, is_number
+from gateway.web.views import record_href
+
+__all__ = ["FORMS", "Field", "Form", "Forms"]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One thing to fill in. ``kind`` is text, textarea, date, pet or hidden."""
+
+    name: str
+    label: str
+    kind: str = "text"
+    hint: str = ""
+    required: bool = True
+    value: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form: where it stands, which command it gives, what it says about itself."""
+
+    path: str
+    command: str
+    title: str
+    about: str
+    button: str
+    fields: tuple[Field, ...]
+
+
+FORMS = (
+    Form(
+        path="/log",
+        command="log",
+        title="Write something down",
+        about="What no device can see: a treatment, a medicine given, a vomit, a visitor, a bath, a weight.",
+        button="Keep this entry",
+        fields=(
+            Field("pet", "Pet", "pet"),
+            Field("what", "What", hint="In a few words, such as flea treatment, vomited, bath.", kind="suggest"),
+            Field("at", "Day", "date"),
+            Field("every", "Repeats every", hint="For treatments: how long one lasts, such as 30d.", required=False),
+        ),
+    ),
+    Form(
+        path="/food",
+        command="food",
+        title="Add a food",
+        about="Copy the list of ingredients from the bag. The hub reads it as it is typed here and nothing else.",
+        button="Keep this food",
+        fields=(
+            Field("pet", "Pet", "pet"),
+            Field("name", "Name of the food", hint="As it stands on the bag."),
+            Field("label", "Ingredients", "textarea", hint="The whole list, in the label's own words."),
+            Field("code", "Number under the bar code", hint="Lets the bowl know the bag again.", required=False),
+            Field("at", "Given since", "date"),
+        ),
+    ),
+    Form(
+        path="/note",
+        command="note",
+        title="Add a vet note",
+        about="Type it as it is written. It is quoted word for word and never changed.",
+        button="Keep this note",
+        fields=(
+            Field("pet", "Pet", "pet"),
+            Field("at", "Date of the note", "date"),
+            Field("author", "Who wrote it", hint="The clinic or the vet.", required=False),
+            Field("text", "The note", "textarea"),
+        ),
+    ),
+    Form(
+        path="/wrong",
+        command="wrong",
+        title="That's wrong",
+        about="No answer will use this link any more. It can be undone, and later answers say that you marked it.",
+        button="Mark as wrong",
+        fields=(
+            Field("ref", "", "hidden", required=False),
+            Field("hypothesis", "", "hidden", required=False),
+            Field("reason", "Why, in your words"),
+        ),
+    ),
+)
+
+_LONGEST_TEXT = 200_000
+"""Characters of one field: twice the longest guide chapter anybody would paste."""
+
+
+class Forms:
+    """The writing routes."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def routes(self) -> list[Route]:
+        """One route a form, and the undo of a mark."""
+        return [
+            *(Route(form.path, self._endpoint(form), methods=["GET", "POST"]) for form in FORMS),
+            Route("/undo", self.undo, methods=["POST"]),
+        ]
+
+    def _endpoint(self, form: Form) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            if request.method == "GET":
+                typed = dict(request.query_params.items())
+                return await run_in_threadpool(self._show, form, typed, "")
+            return await run_in_threadpool(self._keep, form, await request.form())
+
+        return endpoint
+
+    def _show(self, form: Form, typed: dict[str, str], problem: str) -> Response:
+        with self._services.snapshot() as reader:
+            filled = tuple(self._filled(field, typed, reader) for field in form.fields)
+            subject = _subject(reader, typed)
+        return page(
+            self._services,
+            "form.html",
+            status=422 if problem else 200,
+            form=replace(form, fields=filled),
+            problem=problem,
+            subject=subject,
+        )
+
+    def _filled(self, field: Field, typed: dict[str, str], reader: Reader) -> Field:
+        home = reader.household()
+        value, options = typed.get(field.name, ""), field.options
+        if field.kind == "pet":
+            options = tuple((pet.id, pet.name) for pet in home.pets)
+        elif field.kind == "suggest":
+            options = tuple((kind.words[0], "") for kind in load().log_kinds.values() if kind.words)
+        elif field.kind == "date" and not value and home.zones:
+            value = local_day(self._services.now_ms(), home.zones)
+        return replace(field, value=value, options=options)
+
+    def _keep(self, form: Form, posted: FormData) -> Response:
+        typed = {field.name: str(posted.get(field.name, "")).strip() for field in form.fields}
+        problem = _problem(form, typed)
+        if problem:
+            return self._show(form, typed, problem)
+        try:
+            done = self._services.command(form.command, {name: value for name, value in typed.items() if value})
+        except ScentwalkError as refusal:
+            return self._show(form, typed, str(refusal))
+        return RedirectResponse("/?saved=1" if done.opens is None else f"{record_href(done.opens)}?saved=1", 303)
+
+    async def undo(self, request: Request) -> Response:
+        """Take a mark back and return to the link it stood on."""
+        posted = await request.form()
+        number, ref = str(posted.get("number", "")), str(posted.get("ref", ""))
+        if not is_number(number):
+            raise HTTPException(404)
+        await run_in_threadpool(self._services.command, "undo", {"number": number})
+        try:
+            return RedirectResponse(f"{record_href(RecordRef(ref))}?saved=1", 303)
+        except ValueError:
+            return RedirectResponse("/?saved=1", 303)
+
+
+def _problem(form: Form, typed: dict[str, str]) -> str:
+    for field in form.fields:
+        if field.required and not typed[field.name]:
+            return f"{field.label} must be filled in, is empty."
+        if len(typed[field.name]) > _LONGEST_TEXT:
+            found = len(typed[field.name])
+            return f"{field.label} must have at most {_LONGEST_TEXT:,} characters, has {found:,}."
+    if form.command == "wrong" and not (typed["ref"] or typed["hypothesis"]):
+        return "A mark must name the link it is about; open it from an answer."
+    return ""
+
+
+def _subject(reader: Reader, typed: dict[str, str]) -> str:
+    """What a mark is about, in words."""
+    try:
+        return heading(reader, RecordRef(typed["ref"])) if typed.get("ref") else ""
+    except ValueError:
+        return ""

@@ -1,0 +1,307 @@
+"""What the pages say, as frozen values: a snapshot in, words and links out, no markup.
+
+Each function reads one snapshot and answers one page's question. Templates only lay out
+what stands here, so everything a page claims can be tested without a browser.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from firmware_bridge.wire import KINDS
+from gateway.ask.records import device_words, heading, open_record, vertex_words, when
+from gateway.ask.wording import amount
+from gateway.model import Device, Household, Pet, Record, RecordRef
+from gateway.ontology.load import load
+from gateway.store.reads import Reader
+from gateway.web.headline import Headline, headline
+
+__all__ = [
+    "CounterLine",
+    "DeviceLine",
+    "DevicePage",
+    "FrontPage",
+    "LinkTo",
+    "PetCard",
+    "RecordPage",
+    "dead_letter_lines",
+    "device_page",
+    "front_page",
+    "link_to",
+    "record_href",
+    "record_page",
+]
+
+_LATEST_MS = 2**62
+_DEVICE_EVENTS = 30
+"""A device's page shows its latest events, not a day's three hundred movement reports."""
+_RECENT_ANSWERS = 5
+_DEVICE_LOOKBACK_MS = 90 * 86_400_000
+_QUIET_KINDS = frozenset({"motion", "beat", "mark_request"})
+_EVENT_KINDS = tuple(kind.name for kind in KINDS.values() if kind.name not in _QUIET_KINDS)
+_RAW_BYTES_SHOWN = 48
+
+_COUNTER_WORDS = {
+    "dead_letters": "messages that could not be read",
+    "duplicates": "messages that came twice and were stored once",
+    "redated": "records placed in time anew once their device's clock was known",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LinkTo:
+    """Words and where they lead."""
+
+    text: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceLine:
+    """A device as listed: what it is, whose, when it was last heard, how full its battery was."""
+
+    name: str
+    href: str
+    kind: str
+    pets: str
+    heard: str
+    battery: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CounterLine:
+    """One counter of the gateway; everything dropped or set aside has such a line."""
+
+    words: str
+    value: int
+    href: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PetCard:
+    """A pet's headline and the ways on from it."""
+
+    name: str
+    about: str
+    headline: Headline
+    trends: tuple[LinkTo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FrontPage:
+    """The first page: question box, pets, devices, what was counted, what was asked before."""
+
+    examples: tuple[str, ...]
+    pets: tuple[PetCard, ...]
+    devices: tuple[DeviceLine, ...]
+    counters: tuple[CounterLine, ...]
+    recent: tuple[LinkTo, ...]
+    as_of: str
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePage:
+    """Everything known of one device."""
+
+    line: DeviceLine
+    facts: tuple[tuple[str, str], ...]
+    events: tuple[LinkTo, ...]
+    cannot_see: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPage:
+    """A record with its marked part split out, and its parts as titled links."""
+
+    record: Record
+    lines: tuple[tuple[tuple[str, bool], ...], ...]
+    parts: tuple[LinkTo, ...]
+    wall: int | None
+
+
+def record_href(ref: RecordRef) -> str:
+    """The page of a record: ``#``, ``|`` and whatever else a path cannot hold are escaped."""
+    return f"/record/{quote(ref.text, safe='/:')}"
+
+
+def link_to(reader: Reader, ref: RecordRef) -> LinkTo:
+    """A record's title, leading to its page."""
+    return LinkTo(text=heading(reader, ref), href=record_href(ref))
+
+
+# --- front page -------------------------------------------------------------------------------
+
+
+def front_page(reader: Reader, *, now_ms: int) -> FrontPage:
+    """The first page as of ``now_ms``."""
+    home = reader.household()
+    listed = {device.id for device in home.devices}
+    strangers = tuple(Device(id=name, kind="unknown", name="") for name in reader.heard_devices() if name not in listed)
+    return FrontPage(
+        examples=_examples(home),
+        pets=tuple(_pet_card(reader, home, pet, now_ms=now_ms) for pet in home.pets),
+        devices=tuple(_device_line(reader, home, device, now_ms=now_ms) for device in (*home.devices, *strangers)),
+        counters=_counters(reader),
+        recent=tuple(
+            LinkTo(text=question, href=f"/answer/{number}")
+            for number, _, question in reader.answers(limit=_RECENT_ANSWERS)
+        ),
+        as_of=when(now_ms, home),
+    )
+
+
+def _examples(home: Household) -> tuple[str, ...]:
+    if not home.pets:
+        return ()
+    first, last = home.pets[0].name, home.pets[-1].name
+    return (
+        f"Is {first} eating more than usual this week?",
+        f"When did {last} last eat?",
+        f"Why is {first} scratching more this week?",
+    )
+
+
+def _pet_card(reader: Reader, home: Household, pet: Pet, *, now_ms: int) -> PetCard:
+    ontology = load()
+    about = ", ".join(
+        part for part in (pet.breed or pet.species, None if pet.born is None else f"born {pet.born}") if part
+    )
+    trends = tuple(
+        LinkTo(text=ontology.properties[series.property].owner, href=f"/series/{quote(series.id, safe='')}")
+        for series in reader.all_series()
+        if series.pet == pet.id and series.property in ontology.properties
+    )
+    return PetCard(name=pet.name, about=about, headline=headline(reader, home, pet, now_ms=now_ms), trends=trends)
+
+
+def _counters(reader: Reader) -> tuple[CounterLine, ...]:
+    stored = dict(reader.counters())
+    unread = max(stored.pop("dead_letters", 0), len(reader.dead_letters(limit=1)))
+    return (
+        CounterLine(words=_COUNTER_WORDS["dead_letters"], value=unread, href="/deadletters"),
+        *(
+            CounterLine(words=_COUNTER_WORDS.get(name, name.replace("_", " ").replace(".", ": ")), value=value)
+            for name, value in sorted(stored.items())
+        ),
+    )
+
+
+# --- devices ----------------------------------------------------------------------------------
+
+
+def _kind_words(device: Device) -> str:
+    kind = load().device_kinds.get(device.kind)
+    return device.kind.replace("_", " ") if kind is None else kind.plain
+
+
+def _device_line(reader: Reader, home: Household, device: Device, *, now_ms: int) -> DeviceLine:
+    last = reader.last_frame(device.id, before_ms=now_ms + 1)
+    beat = reader.last_frame(device.id, before_ms=now_ms + 1, kind="beat")
+    pets = sorted(home.bindings_at(device.id, now_ms))
+    known = any(listed.id == device.id for listed in home.devices)
+    level = None if beat is None else beat.fields[0]
+    return DeviceLine(
+        name=device.name or device.id,
+        href=f"/device/{quote(device.id, safe='')}",
+        kind=_kind_words(device) if known else "not set up yet",
+        pets=" or ".join(vertex_words(f"pet:{pet}", home, {}) for pet in pets) or "no pet",
+        heard="never heard" if last is None else f"last heard {when(last.end_ms, home)}",
+        battery=f"battery {amount(level, 'permille')}" if isinstance(level, int) and level <= 1000 else None,
+    )
+
+
+def device_page(reader: Reader, device_id: str, *, now_ms: int) -> DevicePage | None:
+    """A device's page, or None where it was neither set up nor ever heard."""
+    home = reader.household()
+    known = [device for device in home.devices if device.id == device_id]
+    if not known and device_id not in reader.heard_devices():
+        return None
+    device = known[0] if known else Device(id=device_id, kind="unknown", name="")
+    frames = reader.frames((device_id,), start_ms=now_ms - _DEVICE_LOOKBACK_MS, end_ms=now_ms + 1, kinds=_EVENT_KINDS)
+    kind = load().device_kinds.get(device.kind)
+    return DevicePage(
+        line=_device_line(reader, home, device, now_ms=now_ms),
+        facts=_device_facts(reader, home, device_id, now_ms=now_ms),
+        events=tuple(link_to(reader, frame.ref) for frame in reversed(frames[-_DEVICE_EVENTS:])),
+        cannot_see=() if kind is None else kind.cannot_see,
+    )
+
+
+def _device_facts(reader: Reader, home: Household, device_id: str, *, now_ms: int) -> tuple[tuple[str, str], ...]:
+    facts: list[tuple[str, str]] = []
+    hello = reader.last_frame(device_id, before_ms=now_ms + 1, kind="hello")
+    if hello is not None:
+        model, firmware, detector, _, _, dropped = hello.fields
+        facts += [
+            ("Model", str(model)),
+            ("Firmware", f"{firmware}, detector {detector}"),
+            ("Dropped before the hub heard them", f"{dropped} records"),
+            ("Last started", when(hello.start_ms, home)),
+        ]
+    facts += [
+        (f"Received without a gap, start {boot}", f"up to record {seq}")
+        for boot, seq in list(reader.marks(device_id).items())[-3:]
+    ]
+    facts += [
+        (
+            f"Bound to {' or '.join(vertex_words(f'pet:{pet}', home, {}) for pet in sorted(binding.pets))}",
+            f"from {when(binding.valid_from_ms, home)}"
+            + ("" if binding.valid_to_ms is None else f" until {when(binding.valid_to_ms, home)}"),
+        )
+        for binding in home.bindings
+        if binding.device == device_id
+    ]
+    return tuple(facts)
+
+
+def dead_letter_lines(reader: Reader, *, limit: int) -> tuple[tuple[str, str, str, str], ...]:
+    """(when and from whom, reason, detail, first bytes as hex) of the latest unreadable messages."""
+    home = reader.household()
+    lines = []
+    for letter in reader.dead_letters(limit=limit):
+        shown = letter.raw[:_RAW_BYTES_SHOWN].hex(" ")
+        more = len(letter.raw) - _RAW_BYTES_SHOWN
+        lines.append(
+            (
+                f"{when(letter.received_ms, home)}, {device_words(letter.device, home)} over {letter.transport}",
+                letter.reason.replace("_", " "),
+                letter.detail,
+                f"{shown} and {more:,} bytes more" if more > 0 else shown,
+            )
+        )
+    return tuple(lines)
+
+
+# --- records ----------------------------------------------------------------------------------
+
+
+def _split(line: str, marks: list[tuple[int, int]]) -> tuple[tuple[str, bool], ...]:
+    """A line as (text, marked) pieces."""
+    pieces, at = [], 0
+    for start, end in sorted(marks):
+        pieces += [(line[at:start], False), (line[start:end], True)]
+        at = end
+    pieces.append((line[at:], False))
+    return tuple(piece for piece in pieces if piece[0])
+
+
+def record_page(reader: Reader, ref: RecordRef) -> RecordPage:
+    """A record's page.
+
+    Raises
+    ------
+    UnknownRecord
+        Nothing is stored under the reference.
+    """
+    record = open_record(reader, ref)
+    walls = [number for number, edge, _, _, _ in reader.walls(at_ms=_LATEST_MS) if edge == ref.text]
+    return RecordPage(
+        record=record,
+        lines=tuple(
+            _split(line, [(start, end) for at, start, end in record.marks if at == number])
+            for number, line in enumerate(record.lines)
+        ),
+        parts=tuple(link_to(reader, part) for part in record.parts),
+        wall=walls[0] if walls else None,
+    )
