@@ -16,11 +16,27 @@ from numpy.typing import NDArray
 from gateway.measure.days import HOUR_MS
 from gateway.measure.grid import DayGrid
 
-__all__ = ["Exposure", "Memory", "ar1_weights", "expose", "memory_of", "winsorise"]
+__all__ = [
+    "BASELINE_DAYS",
+    "LAG_DAYS",
+    "LEAST_HISTORY",
+    "Exposure",
+    "Memory",
+    "ar1_weights",
+    "expose",
+    "memory_of",
+    "winsorise",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+
+BASELINE_DAYS = 56
+LAG_DAYS = 7
+"""Days between baseline and window once the history is firm: a level that began last week
+must not count as usual this week."""
+LEAST_HISTORY = 21
 
 _WINSOR_SPREADS = 3.0
 """Days beyond 3 robust spreads count as if at 3: 0.3 % of unremarkable days, all wild ones."""
@@ -117,8 +133,10 @@ def memory_of(index: FloatArray, ordinals: IntArray, weekend: BoolArray, kind: s
 
     phi from pairs of days one apart, corrected for the bias of a fitted mean,
     phi = (n r + 1) / (n - 3) (Marriott & Pope 1954, Biometrika 41:390), held in [0, 0.9].
-    The spread is corrected for the part the correlated mean absorbs, and its degrees of
-    freedom are n (1 - phi^2) / (1 + phi^2) (Bartlett 1946, JRSS Suppl. 8:27).
+    The spread is corrected for the part the correlated mean absorbs. Degrees of freedom by
+    Satterthwaite from two errors of log variance: 2 (1 + phi^2) / (n (1 - phi^2)) of the
+    spread (Bartlett 1946, JRSS Suppl. 8:27) and, where there is memory, 3 / n of phi itself
+    (a week's variance factor g has d log g / d phi = 1.75).
     """
     split = kind != "level" and weekend.sum() >= _WEEKEND_LEAST and (~weekend).sum() >= _WEEKEND_LEAST
     drawn = index.copy()
@@ -140,7 +158,9 @@ def memory_of(index: FloatArray, ordinals: IntArray, weekend: BoolArray, kind: s
     inflation = (1.0 + phi) / (1.0 - phi)
     absorbed = min((inflation + len(levels) - 1) / n, 0.75)
     spread = max(float(np.sqrt(square / (1.0 - absorbed))), _SPREAD_FLOOR.get(kind, _SPREAD_FLOOR_ELSE))
-    freedom = max(n * (1.0 - phi**2) / (1.0 + phi**2) - len(levels), 3.0)
+    of_spread = 2.0 * (1.0 + phi**2) / (n * (1.0 - phi**2))
+    of_phi = 3.0 / n if phi > 0.0 else 0.0
+    freedom = max(2.0 / (of_spread + of_phi) - len(levels), 3.0)
     return Memory((weekday_level, weekend_level), spread, phi, freedom)
 
 

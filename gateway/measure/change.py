@@ -16,24 +16,29 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from gateway.measure.baseline import Exposure, Memory, ar1_weights, expose, memory_of
+from gateway.measure.baseline import (
+    BASELINE_DAYS,
+    LAG_DAYS,
+    LEAST_HISTORY,
+    Exposure,
+    Memory,
+    ar1_weights,
+    expose,
+    memory_of,
+)
 from gateway.measure.counts import compare_counts
 from gateway.measure.days import add_days, dates_between
 from gateway.measure.grid import LEAST_COVERAGE, DayGrid, fault_of
+from gateway.measure.past import PastWindows, past_windows
 from gateway.model import Comparison, Unclear, Verdict
 
-__all__ = ["BASELINE_DAYS", "LAG_DAYS", "LEAST_HISTORY", "RANK_WINDOWS", "RELEVANCE", "SegmentStart", "compare"]
+__all__ = ["BASELINE_DAYS", "LEAST_HISTORY", "RANK_WINDOWS", "RELEVANCE", "SegmentStart", "compare"]
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 RELEVANCE = 0.25
-LEAST_HISTORY = 21
 FIRM_HISTORY = 28
-BASELINE_DAYS = 56
-LAG_DAYS = 7
-"""Days between baseline and window once the history is firm: a level that began last week
-must not count as usual this week."""
 RANK_WINDOWS = 40
 """Below 40 own past windows even the most extreme rank has p > 5 %."""
 _FEW_COUNTS = 10.0
@@ -124,7 +129,8 @@ def compare(
             reason=Unclear.WHOSE_UNKNOWN,
             detail=f"{unattributed:.0f} {grid.unit} in the window cannot be attributed to one pet",
         )
-    blank = _with_rank(blank, grid, exposure, rows)
+    past = past_windows(grid, exposure, first, last) if grid.kind != "level" else None
+    blank = _with_rank(blank, past, exposure, rows)
     if grid.kind == "count" and usual * exposure.share[rows.used].sum() < _FEW_COUNTS:
         return compare_counts(
             blank,
@@ -134,7 +140,7 @@ def compare(
             base_days=float(exposure.share[rows.base].sum()),
             relevance=relevance,
         )
-    return _tested(grid, exposure, rows, blank, relevance)
+    return _tested(grid, exposure, rows, blank, relevance=relevance, past=past)
 
 
 def _slice(grid: DayGrid, last: str, window_days: int) -> DayGrid:
@@ -260,7 +266,9 @@ def _estimate(grid: DayGrid, exposure: Exposure, rows: _Rows, used: BoolArray) -
     return _Estimate(ratio, memory.spread * float(np.sqrt(factor)), memory.freedom, usual), memory
 
 
-def _tested(grid: DayGrid, exposure: Exposure, rows: _Rows, blank: Comparison, relevance: float) -> Comparison:
+def _tested(
+    grid: DayGrid, exposure: Exposure, rows: _Rows, blank: Comparison, *, relevance: float, past: PastWindows | None
+) -> Comparison:
     """The second to fourth rule: test, equivalence, else cannot tell."""
     found = _estimate(grid, exposure, rows, rows.used)
     if found is None:
@@ -285,8 +293,8 @@ def _tested(grid: DayGrid, exposure: Exposure, rows: _Rows, blank: Comparison, r
     )
     away = float(np.log(estimate.ratio)) if estimate.ratio > 0.0 else -np.inf
     rejects = abs(away) > critical
-    if blank.rank is not None and blank.rank_of is not None and blank.rank_of >= RANK_WINDOWS:
-        rejects = _rank_rejects(grid, exposure, rows, estimate.ratio)
+    if past is not None and past.comparable >= RANK_WINDOWS:
+        rejects = past.tail(estimate.ratio) <= 1.0 - _TEST
     if rejects:
         lone = _rests_on_one_day(grid, exposure, rows, memory, away > 0)
         if lone is not None:
@@ -327,7 +335,9 @@ def _rests_on_one_day(
     index = exposure.observed[used] / exposure.expected[used]
     extreme = int(np.argmax(index)) if rising else int(np.argmin(index))
     rest = float(np.median(np.delete(index, extreme)))
-    if extreme == used.size - 1 or abs(index[extreme] - rest) <= _ONE_DAY_SPREADS * memory.spread * rest:
+    reach = float(np.exp(_ONE_DAY_SPREADS * memory.spread))  # spreads scale with the level
+    wild = index[extreme] > rest * reach if rising else index[extreme] < rest / reach
+    if extreme == used.size - 1 or not wild:
         return None
     without = rows.used.copy()
     without[used[extreme]] = False
@@ -340,55 +350,10 @@ def _rests_on_one_day(
     return None if (away > critical if rising else away < -critical) else grid.dates[used[extreme]]
 
 
-def _past_ratios(grid: DayGrid, exposure: Exposure, rows: _Rows) -> tuple[FloatArray, FloatArray]:
-    """Daily rate of non-overlapping past windows, nearest first, and each over its own past.
-
-    Shapes [K]; a past window needs 60 % of its days, its own past (the 56 days that end 7
-    before it) 21 of them, else its second value is nan.
-    """
-    ordinals = grid.ordinals
-    start, length = int(ordinals[rows.window][0]), int(ordinals[rows.window][-1] - ordinals[rows.window][0]) + 1
-    oldest = int(ordinals[0])
-    span = start - oldest
-    observed, expected = np.zeros(span + 1), np.zeros(span + 1)
-    counted = np.zeros(span + 1)
-    good = grid.usable() & (exposure.expected > 0.0) & (ordinals < start)
-    at = ordinals[good] - oldest + 1
-    observed[at], expected[at], counted[at] = exposure.observed[good], exposure.expected[good], 1
-    sums = [np.cumsum(array) for array in (observed, expected, counted)]
-    ends = np.arange(span, length - 1, -length)
-
-    def over(first: NDArray[np.int64], stop: NDArray[np.int64]) -> list[FloatArray]:
-        return [array[np.maximum(stop, 0)] - array[np.maximum(first, 0)] for array in sums]
-
-    here = over(ends - length, ends)
-    before = over(ends - length - LAG_DAYS - BASELINE_DAYS, ends - length - LAG_DAYS)
-    whole = here[2] >= LEAST_COVERAGE * length
-    rate = here[0][whole] / here[1][whole]
-    usual = np.where(before[2] >= LEAST_HISTORY, before[0] / np.maximum(before[1], 1e-12), np.nan)[whole]
-    ratios = np.divide(rate, usual, out=np.full(rate.size, np.nan), where=usual > 0.0)
-    return rate, ratios
-
-
-def _with_rank(blank: Comparison, grid: DayGrid, exposure: Exposure, rows: _Rows) -> Comparison:
+def _with_rank(blank: Comparison, past: PastWindows | None, exposure: Exposure, rows: _Rows) -> Comparison:
     """``blank`` with how many of the pet's own comparable windows lay below this one."""
-    if exposure.per_day <= 0.0 or grid.kind == "level":
-        return blank
-    rate, _ = _past_ratios(grid, exposure, rows)
     expected = float(exposure.expected[rows.used].sum())
-    if rate.size == 0 or expected <= 0.0:
+    if past is None or past.rate.size == 0 or expected <= 0.0:
         return blank
     now = float(exposure.observed[rows.used].sum()) / expected
-    return replace(blank, rank=int((rate < now).sum()), rank_of=int(rate.size))
-
-
-def _rank_rejects(grid: DayGrid, exposure: Exposure, rows: _Rows, ratio: float) -> bool:
-    """Two-sided rank test at 5 % of the ratio among past windows' ratios to their own past.
-
-    Ratios, not levels, are ranked: a year's slow drift would otherwise make every last week
-    the highest. Fewer than 40 ratios (their own past is missing) cannot reject.
-    """
-    _, ratios = _past_ratios(grid, exposure, rows)
-    ratios = ratios[np.isfinite(ratios)]
-    above, below = int((ratios >= ratio).sum()), int((ratios <= ratio).sum())
-    return 2.0 * (1 + min(above, below)) / (ratios.size + 1) <= 0.05
+    return replace(blank, rank=int((past.rate < now).sum()), rank_of=int(past.rate.size))
