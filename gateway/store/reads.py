@@ -28,17 +28,13 @@ from gateway.model import (
     ZonePeriod,
     stable_id,
 )
-from gateway.store.blobs import unpack_covered, unpack_fields, unpack_pairs, unpack_sums, unpack_texts
+from gateway.store.blobs import unpack_covered, unpack_pairs, unpack_sums, unpack_texts
+from gateway.store.deliveries import FRAME_SQL, DeliveryReads, frame_of
 from gateway.stored import DatedFrame, DayRow, DeadLetter, Document, Feeding, TextRecord
 
 if TYPE_CHECKING:
     import sqlite3
 
-_FRAME = (
-    "SELECT r.ref, f.device, f.boot, f.seq, f.kind, f.uptime_ms, f.received_ms, f.start_ms, f.end_ms, f.dating, "
-    "f.fields, f.earliest_ms, f.latest_ms, f.amount, f.unit, f.object, f.set_aside "
-    "FROM frame f JOIN record r ON r.id = f.record "
-)
 _DAY = "SELECT series, date, start_ms, end_ms, n, sums, covered, set_aside, revision FROM day "
 _TEXT = (
     "SELECT r.ref, t.kind, t.title, t.text, t.document, t.pet, t.at_ms, t.until_ms, t.object, t.facts "
@@ -48,13 +44,6 @@ _EVIDENCE = (
     "SELECT e.ref, r.ref, v.true_mass, v.false_mass, v.witness, v.reliability, v.span_start, v.span_end "
     "FROM evidence v JOIN record e ON e.id = v.edge JOIN record r ON r.id = v.record "
 )
-
-
-def _frame(row: tuple[object, ...]) -> DatedFrame:
-    values = list(row)
-    values[0] = RecordRef(str(row[0]))
-    values[10] = unpack_fields(str(row[10]))
-    return DatedFrame(*values)  # type: ignore[arg-type]  # columns stand in the order of the fields
 
 
 def _day(row: tuple[object, ...]) -> DayRow:
@@ -96,7 +85,7 @@ def _document(row: tuple[str, str, str, str, str | None, str]) -> Document:
     return Document(id=document_id, kind=kind, title=title, source=source, code=code, facts=unpack_pairs(facts))
 
 
-class Reader:
+class Reader(DeliveryReads):
     """Reads over one connection. Made by `Snapshot` and `Transaction` only."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -188,44 +177,44 @@ class Reader:
         marks = ", ".join("?" for _ in devices)
         only = "" if kinds is None else f"AND f.kind IN ({', '.join('?' for _ in kinds)}) "
         rows = self._db.execute(
-            f"{_FRAME} WHERE f.device IN ({marks}) AND f.start_ms >= ? AND f.start_ms < ? {only}"
+            f"{FRAME_SQL} WHERE f.device IN ({marks}) AND f.start_ms >= ? AND f.start_ms < ? {only}"
             "ORDER BY f.start_ms, f.device, f.boot, f.seq, r.ref",
             (*devices, start_ms, end_ms, *(kinds or ())),
         )
-        return tuple(_frame(row) for row in rows)
+        return tuple(frame_of(row) for row in rows)
 
     def frames_of_kinds(self, kinds: tuple[str, ...], *, start_ms: int, end_ms: int) -> tuple[DatedFrame, ...]:
         """Frames of these kinds, whatever the device, that start in ``[start_ms, end_ms)``."""
         marks = ", ".join("?" for _ in kinds)
         rows = self._db.execute(
-            f"{_FRAME} WHERE f.kind IN ({marks}) AND f.start_ms >= ? AND f.start_ms < ? "
+            f"{FRAME_SQL} WHERE f.kind IN ({marks}) AND f.start_ms >= ? AND f.start_ms < ? "
             "ORDER BY f.start_ms, f.device, f.boot, f.seq, r.ref",
             (*kinds, start_ms, end_ms),
         )
-        return tuple(_frame(row) for row in rows)
+        return tuple(frame_of(row) for row in rows)
 
     def frame(self, ref: RecordRef) -> DatedFrame | None:
         """The frame stored under a reference, or None."""
-        row = self._db.execute(f"{_FRAME} WHERE r.ref = ?", (ref.text,)).fetchone()
-        return None if row is None else _frame(row)
+        row = self._db.execute(f"{FRAME_SQL} WHERE r.ref = ?", (ref.text,)).fetchone()
+        return None if row is None else frame_of(row)
 
     def first_frame(self, device: str, kind: str, *, from_ms: int, to_ms: int | None) -> DatedFrame | None:
         """The earliest frame of a kind that started in ``[from_ms, to_ms)``."""
         row = self._db.execute(
-            f"{_FRAME} WHERE f.device = :device AND f.kind = :kind AND f.start_ms >= :from "
+            f"{FRAME_SQL} WHERE f.device = :device AND f.kind = :kind AND f.start_ms >= :from "
             "AND (:to IS NULL OR f.start_ms < :to) ORDER BY f.start_ms LIMIT 1",
             {"device": device, "kind": kind, "from": from_ms, "to": to_ms},
         ).fetchone()
-        return None if row is None else _frame(row)
+        return None if row is None else frame_of(row)
 
     def last_frame(self, device: str, *, before_ms: int, kind: str | None = None) -> DatedFrame | None:
         """The latest frame of a device (and kind) that started before an instant."""
         row = self._db.execute(
-            f"{_FRAME} WHERE f.device = :device AND f.start_ms < :before AND (:kind IS NULL OR f.kind = :kind) "
+            f"{FRAME_SQL} WHERE f.device = :device AND f.start_ms < :before AND (:kind IS NULL OR f.kind = :kind) "
             "ORDER BY f.start_ms DESC LIMIT 1",
             {"device": device, "before": before_ms, "kind": kind},
         ).fetchone()
-        return None if row is None else _frame(row)
+        return None if row is None else frame_of(row)
 
     def events(
         self,
@@ -293,6 +282,15 @@ class Reader:
             if energy is not None:
                 return float(energy)
         return None
+
+    def label_of(self, code: str) -> RecordRef | None:
+        """The record that holds the whole label text of a product code, the latest one stored."""
+        row = self._db.execute(
+            "SELECT r.ref FROM text_record t JOIN record r ON r.id = t.record JOIN document d ON d.id = t.document "
+            "WHERE t.kind = 'label' AND d.code = ? ORDER BY d.added_ms DESC, length(t.text) DESC, r.id LIMIT 1",
+            (code,),
+        ).fetchone()
+        return None if row is None else RecordRef(row[0])
 
     def feedings(self, home: Household, pet: str) -> tuple[Feeding, ...]:
         """What the pet's own food bowls held when, oldest first: one period a ``food_set``."""

@@ -71,6 +71,14 @@ _STEP_1 = (
     ) STRICT""",
     "CREATE INDEX frame_by_device_time ON frame (device, start_ms)",
     "CREATE INDEX frame_by_kind_time ON frame (kind, start_ms) WHERE kind NOT IN ('motion', 'beat')",
+    "CREATE INDEX frame_by_device_end ON frame (device, end_ms)",
+    "CREATE INDEX frame_bracketed ON frame (device) WHERE dating = 'bracket'",
+    """CREATE TABLE boot (
+        device TEXT NOT NULL, boot INTEGER NOT NULL, anchors TEXT NOT NULL,
+        wall_uptime_ms INTEGER, wall_offset_ms INTEGER,
+        PRIMARY KEY (device, boot),
+        CHECK ((wall_uptime_ms IS NULL) = (wall_offset_ms IS NULL))
+    ) STRICT, WITHOUT ROWID""",
     """CREATE TABLE mark (
         device TEXT NOT NULL, boot INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (device, boot)
     ) STRICT, WITHOUT ROWID""",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gateway.errors import HouseholdError
 from gateway.store.blobs import pack_covered, pack_list, pack_pairs, pack_sums
+from gateway.store.deliveries import DeliveryWrites
 from gateway.store.reads import Reader
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Transaction"]
 
 
-class Transaction(Reader):
+class Transaction(DeliveryWrites, Reader):
     """Reads and writes of one transaction. Made by `Database.transaction` only."""
 
     # -- citations -------------------------------------------------------------------------------
@@ -197,14 +198,6 @@ class Transaction(Reader):
             )
             new.append(frame)
         return tuple(new)
-
-    def redate_frame(self, ref: RecordRef, *, start_ms: int, end_ms: int, dating: str) -> None:
-        """Move a frame in time, when its device's clock became known later."""
-        self._db.execute(
-            "UPDATE frame SET start_ms = ?, end_ms = ?, dating = ?, earliest_ms = NULL, latest_ms = NULL "
-            "WHERE record = (SELECT id FROM record WHERE ref = ?)",
-            (start_ms, end_ms, dating, ref.text),
-        )
 
     def add_dead_letters(self, letters: Iterable[DeadLetter]) -> int:
         """Keep unreadable bytes with their reason; returns how many rows are new."""

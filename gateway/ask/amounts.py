@@ -1,0 +1,403 @@
+"""How much, when, and who more: figures of a window, told as they are stored.
+
+"From the bowl", never "ate"; what was set aside is said with its reason; a day that was not
+heard is named and never counted as zero. No figure here is compared with a baseline.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gateway.ask.change import not_captured
+from gateway.ask.figures import Total, cite_of, total_of
+from gateway.ask.wording import amount, clock_time, day, day_range, first_upper, joined, per_day, possessive
+from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
+from gateway.measure.days import SLOT_MS, dates_between, local_day
+from gateway.model import RecordRef
+
+if TYPE_CHECKING:
+    from gateway.ask.answer import Draft
+    from gateway.ask.scene import Scene
+    from gateway.dialogue import Question
+    from gateway.model import Event, Pet, Window
+    from gateway.ontology.vocabulary import Property
+    from gateway.stored import TextRecord
+
+__all__ = ["compare_pets", "events_in", "last_event", "quantity"]
+
+_HEARD_WELL = 0.9
+"""From this share of a window on, silence is not worth a sentence."""
+_LISTED = 4
+"""Set-aside events named one by one; more are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One pet's property in one window, and where its answer is being written."""
+
+    scene: Scene
+    draft: Draft
+    pet: Pet
+    observed: Property
+    window: Window
+
+    @property
+    def series(self) -> str:
+        return self.scene.ontology.series_id(self.pet.id, self.observed.id)
+
+    @property
+    def cite(self) -> str:
+        return cite_of(self.scene, self.scene.devices_of(self.pet.id, self.observed))
+
+    def visits(self) -> tuple[Event, ...]:
+        """The pet's visits in the window at a bowl that captures the property."""
+        return tuple(
+            event
+            for event in self.scene.reader.events(
+                self.scene.home,
+                ("meal",),
+                start_ms=self.window.interval.start_ms,
+                end_ms=self.window.interval.end_ms,
+                pet=self.pet.id,
+            )
+            if event.device is not None and self.scene.home.device(event.device).kind in self.observed.captured_by
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What a series held inside an interval that need not be whole days."""
+
+    total: int
+    covered_ms: int
+    refs: tuple[RecordRef, ...]
+
+
+def _part_of(scene: Scene, series: str, window: Window) -> _Part:
+    """Sum of the 15-minute slots that start inside the window's interval."""
+    total = covered = 0
+    refs = []
+    for row in scene.reader.days(series, window.first_date, window.last_date):
+        first = max(0, -((row.start_ms - window.interval.start_ms) // SLOT_MS))
+        stop = max(0, -((row.start_ms - window.interval.end_ms) // SLOT_MS))
+        if first < stop:
+            total += sum(row.sums[first:stop])
+            covered += sum(row.covered[first:stop])
+            refs.append(row.ref)
+    return _Part(total, covered, tuple(refs))
+
+
+def _dates(scene: Scene, window: Window) -> str:
+    """The window in words: "today (Jul 14) by 18:00", "on Jul 3", "Jul 8-14"."""
+    first = day(window.first_date, year_of=scene.today)
+    start, end = scene.local(window.interval.start_ms), scene.local(window.interval.end_ms)
+    if window.label == "TODAY":
+        return f"today ({first}) by {clock_time(end)}"
+    if window.label in ("LAST_NIGHT", "NIGHT", "THIS_MORNING"):
+        until = day(local_day(window.interval.end_ms, scene.zones))
+        return f"from {first} {clock_time(start)} to {until} {clock_time(end)}"
+    if window.first_date == window.last_date:
+        return f"on {first}"
+    return day_range(window.first_date, window.last_date, year_of=scene.today)
+
+
+def quantity(scene: Scene, question: Question, draft: Draft, pet: Pet, window: Window) -> None:
+    """Answer "how much?" for one pet, property and window."""
+    observed = scene.ontology.properties[str(question.metric)]
+    if observed.evidence_class == "RECORDED" or observed.kind == "level":
+        logged_level(scene, draft, pet, observed)
+        return
+    if not_captured(scene, draft, pet, observed):
+        return
+    if not all(scene.alone(pet.id, device) for device in scene.devices_of(pet.id, observed)):
+        draft.say(
+            NoticeKind.SHORT,
+            f"{pet.name} shares that device, so {possessive(pet)} own share is not known",
+            slot=observed.id,
+        )
+        return
+    asked = _Asked(scene, draft, pet, observed, window)
+    part = _part_of(scene, asked.series, window)
+    dates = _dates(scene, window)
+    if part.covered_ms == 0 and part.total == 0:
+        draft.say(
+            NoticeKind.SHORT,
+            f"Nothing was recorded of {pet.name}'s {observed.owner} {dates}; that is not zero",
+            slot=observed.id,
+        )
+        return
+    total = total_of(scene, pet, observed, window)
+    draft.say(NoticeKind.SHORT, _short(pet, observed, part.total, dates))
+    if total is not None and len(total.aggregate.full_days) > 1:
+        _daily_claim(draft, total, asked.cite)
+    if not _visits_claim(asked, part):
+        draft.claim(
+            "total",
+            EvidenceClass.MEASURED,
+            f"{amount(part.total, observed.unit)} {observed.of_device or 'of ' + observed.owner} {dates}",
+            cite=asked.cite,
+            refs=part.refs,
+            values=(Quantity("total", part.total, observed.unit), Quantity("covered", part.covered_ms, "ms")),
+            window=window,
+            about=(f"pet:{pet.id}", f"series:{asked.series}"),
+        )
+    _set_aside(asked)
+    _uncovered(asked, part, total)
+    if observed.caveat:
+        draft.say(NoticeKind.CAUTION, observed.caveat)
+
+
+def _short(pet: Pet, observed: Property, total: int, dates: str) -> str:
+    figure = amount(total, observed.unit)
+    if observed.of_device:
+        return f"{figure} {observed.of_device} of {pet.name} {dates}"
+    return f"{pet.name} {observed.verb} {figure} {dates}"
+
+
+def _daily_claim(draft: Draft, total: Total, cite: str) -> None:
+    found = total.aggregate
+    if found.per_day is None:
+        return
+    text = f"{per_day(found.per_day, found.unit)} on {len(found.full_days)} full days"
+    if found.least is not None and found.most is not None:
+        text = f"{text}, {amount(found.least, found.unit)} to {amount(found.most, found.unit)}"
+    draft.claim(
+        "per_day",
+        EvidenceClass.MEASURED,
+        text,
+        cite=cite,
+        refs=tuple(RecordRef(f"day:{row.series}/{row.date}") for row in total.rows if row.date in found.full_days),
+        values=(
+            Quantity("per_day", round(found.per_day, 3), f"{found.unit}/day"),
+            Quantity("days", len(found.full_days), "days"),
+        ),
+        window=total.window,
+        about=(f"pet:{total.pet.id}",),
+        rank=1,
+    )
+
+
+def _visits_claim(asked: _Asked, part: _Part) -> bool:
+    """For food and water: the visits behind the sum, which are the records to open."""
+    if asked.observed.wire_kind != 3 or asked.observed.unit != "mg":
+        return False
+    visits = [event for event in asked.visits() if event.set_aside is None]
+    if not visits:
+        return False
+    each = f", {amount(part.total / len(visits), 'mg')} each on average" if len(visits) > 1 else ""
+    asked.draft.claim(
+        "visits",
+        EvidenceClass.MEASURED,
+        f"{amount(part.total, 'mg')} in {len(visits)} {'visit' if len(visits) == 1 else 'visits'}{each}",
+        cite=asked.cite,
+        refs=(*part.refs, *(event.ref for event in visits)),
+        values=(Quantity("total", part.total, "mg"), Quantity("visits", len(visits), "count")),
+        window=asked.window,
+        about=(f"pet:{asked.pet.id}", f"series:{asked.series}"),
+    )
+    return True
+
+
+def _set_aside(asked: _Asked) -> None:
+    """Events that do not count, each with its reason."""
+    if asked.observed.unit != "mg":
+        return
+    scene = asked.scene
+    aside = [event for event in asked.visits() if event.set_aside is not None]
+    if not aside:
+        return
+    named = [
+        f"{day(local_day(event.start_ms, scene.zones))} {clock_time(scene.local(event.start_ms))}: {event.set_aside}"
+        for event in aside[:_LISTED]
+    ]
+    more = "" if len(aside) <= _LISTED else f"; {len(aside) - _LISTED} more"
+    asked.draft.claim(
+        "set_aside",
+        EvidenceClass.MEASURED,
+        f"Set aside, {'; '.join(named)}{more}",
+        cite=asked.cite,
+        refs=tuple(event.ref for event in aside),
+        values=(Quantity("set_aside", sum(event.amount or 0 for event in aside), "mg"),),
+        window=asked.window,
+        about=(f"pet:{asked.pet.id}",),
+    )
+
+
+def _uncovered(asked: _Asked, part: _Part, total: Total | None) -> None:
+    """Say what part of the window was not heard, where it matters."""
+    window, scene, slot = asked.window, asked.scene, asked.observed.id
+    if asked.observed.night_only or window.interval.length_ms == 0:
+        return
+    missing = [] if total is None else list(total.aggregate.set_aside_days)
+    stored = set() if total is None else {row.date for row in total.rows}
+    last = min(window.last_date, scene.today)
+    missing += [date for date in dates_between(window.first_date, last) if date not in stored]
+    share = part.covered_ms / window.interval.length_ms
+    if missing and window.first_date != window.last_date:
+        named = joined([day(date, year_of=scene.today) for date in sorted(missing)[:_LISTED]])
+        more = "" if len(missing) <= _LISTED else f" and {len(missing) - _LISTED} more"
+        asked.draft.say(NoticeKind.ABSENCE, f"Not heard enough on {named}{more}; those days are not zero", slot=slot)
+    elif share < _HEARD_WELL:
+        asked.draft.say(NoticeKind.ABSENCE, f"The device was heard for {round(100 * share)} % of that time", slot=slot)
+
+
+def logged_level(scene: Scene, draft: Draft, pet: Pet, observed: Property) -> None:
+    """What people logged last of a property no device here measures."""
+    entries = [
+        entry
+        for entry in scene.reader.texts(("log",), until_ms=scene.now_ms, pet=pet.id)
+        if entry.pet == pet.id and _logs(scene, entry, observed)
+    ]
+    if not entries:
+        kind = scene.ontology.device_kinds[observed.captured_by[0]]
+        draft.say(NoticeKind.SHORT, f"{pet.name}'s {observed.owner} is not on file", slot=observed.id, device=kind.id)
+        word = kind.word if kind.id != "people" else "your log"
+        draft.say(NoticeKind.ABSENCE, f"{first_upper(word)} would record it", slot=observed.id, device=kind.id)
+        return
+    last = entries[-1]
+    assert last.at_ms is not None
+    when = day(local_day(last.at_ms, scene.zones), year_of=scene.today)
+    draft.say(NoticeKind.SHORT, f"The last entry is of {when}")
+    draft.claim(
+        "logged",
+        EvidenceClass.RECORDED,
+        f"{first_upper(last.text)}, {when}",
+        cite="owner's log",
+        refs=(last.ref,),
+        about=(f"pet:{pet.id}",),
+    )
+
+
+def _logs(scene: Scene, entry: TextRecord, observed: Property) -> bool:
+    kind = scene.ontology.log_kinds.get(entry.object or "")
+    return kind is not None and kind.property == observed.id
+
+
+def compare_pets(scene: Scene, question: Question, draft: Draft, pets: tuple[Pet, ...], window: Window) -> None:
+    """Answer "who more?": each pet's daily mean over the same days, or for whom it can't be said."""
+    observed = scene.ontology.properties[str(question.metric)]
+    told: list[tuple[Pet, Total]] = []
+    missing = []
+    for pet in pets:
+        total = None if not scene.devices_of(pet.id, observed) else total_of(scene, pet, observed, window)
+        if total is None or total.aggregate.per_day is None:
+            missing.append(pet)
+        else:
+            told.append((pet, total))
+    kind = scene.ontology.device_kinds[observed.captured_by[0]]
+    if missing:
+        names = joined([pet.name for pet in missing])
+        draft.say(
+            NoticeKind.SHORT if len(told) < 2 else NoticeKind.ABSENCE,
+            f"{first_upper(observed.owner)} of {names} is not recorded for these days, so they can't be compared; "
+            f"{kind.word} would capture it",
+            slot=observed.id,
+            device=kind.id,
+        )
+    if len(told) > 1:
+        order = sorted(told, key=lambda pair: (-(pair[1].aggregate.per_day or 0.0), pair[0].id))
+        first, second = order[0], order[1]
+        dates = day_range(window.first_date, window.last_date, year_of=scene.today)
+        figures = [per_day(total.aggregate.per_day or 0.0, observed.unit) for _, total in order]
+        lead = (
+            f"About the same: {first[0].name} and {second[0].name}"
+            if figures[0] == figures[1]
+            else f"{first[0].name}: {figures[0]} against {second[0].name}'s {figures[1]}"
+        )
+        source = f" {observed.of_device}" if observed.of_device else ""
+        draft.say(NoticeKind.SHORT, f"{lead}{source}, {dates}")
+    for pet, total in told:
+        found = total.aggregate
+        days = f"{len(found.full_days)} of {found.days_expected} days"
+        in_all = "" if found.total is None else f", {amount(found.total, observed.unit)} in all"
+        draft.claim(
+            "per_day",
+            EvidenceClass.MEASURED,
+            f"{pet.name}: {per_day(found.per_day or 0.0, observed.unit)} over {days}{in_all}",
+            cite=cite_of(scene, total.devices),
+            refs=total.refs,
+            values=(
+                Quantity("per_day", round(found.per_day or 0.0, 3), f"{observed.unit}/day"),
+                Quantity("total", found.total or 0.0, observed.unit),
+                Quantity("days", len(found.full_days), "days"),
+            ),
+            window=window,
+            about=(f"pet:{pet.id}", f"series:{scene.ontology.series_id(pet.id, observed.id)}"),
+        )
+        _set_aside(_Asked(scene, draft, pet, observed, window))
+    if observed.caveat:
+        draft.say(NoticeKind.CAUTION, observed.caveat)
+    if len({pet.species for pet, _ in told}) > 1:
+        draft.say(NoticeKind.CAUTION, "Different species differ anyway, so the gap says nothing about either")
+
+
+def last_event(scene: Scene, draft: Draft, kind: str, *, pet: Pet | None, device: str | None) -> None:
+    """Answer "when last?" for a meal or refill of a pet's bowl, or of a named bowl."""
+    word = {"meal": "visit to the bowl", "refill": "refill"}[kind]
+    devices = [
+        found
+        for found in scene.home.devices
+        if "meals" in scene.ontology.device_kinds[found.kind].captures
+        and (device is None or found.id == device)
+        and (pet is None or pet.id in scene.home.bindings_at(found.id, scene.now_ms))
+    ]
+    frames = [scene.reader.last_frame(found.id, before_ms=scene.now_ms, kind=kind) for found in devices]
+    seen = [frame for frame in frames if frame is not None]
+    if not seen:
+        draft.say(NoticeKind.SHORT, f"No {word} is recorded", slot=kind)
+        return
+    last = max(seen, key=lambda frame: (frame.start_ms, frame.ref))
+    local = scene.local(last.start_ms)
+    when = f"{day(local_day(last.start_ms, scene.zones), year_of=scene.today)}, {clock_time(local)}"
+    draft.say(NoticeKind.SHORT, f"The last {word} was on {when}")
+    figure = "" if last.amount is None else f", {amount(last.amount, last.unit or 'mg')}"
+    aside = "" if last.set_aside is None else f" ({last.set_aside})"
+    draft.claim(
+        f"last_{kind}",
+        EvidenceClass.MEASURED,
+        f"{first_upper(word)} {when}{figure}{aside}",
+        cite=cite_of(scene, (scene.home.device(last.device),)),
+        refs=(last.ref,),
+        values=() if last.amount is None else (Quantity("amount", last.amount, last.unit or "mg"),),
+        about=(f"device:{last.device}",),
+    )
+
+
+def events_in(scene: Scene, draft: Draft, kind: str, window: Window, *, pet: Pet | None, device: str | None) -> None:
+    """Answer "has it happened?" within a window: yes with the records, or what was heard instead."""
+    found = [
+        event
+        for event in scene.reader.events(
+            scene.home,
+            (kind,),
+            start_ms=window.interval.start_ms,
+            end_ms=window.interval.end_ms,
+            pet=None if pet is None else pet.id,
+        )
+        if (device is None or event.device == device) and event.set_aside is None
+    ]
+    dates = _dates(scene, window)
+    word = {"meal": "visit to the bowl", "refill": "refill"}[kind]
+    if not found:
+        draft.say(NoticeKind.SHORT, f"No {word} was recorded {dates}. That doesn't prove there was none", slot=kind)
+        last_event(scene, draft, kind, pet=pet, device=device)
+        return
+    shared = any(len(event.pets) > 1 for event in found)
+    draft.say(
+        NoticeKind.SHORT, f"Yes: {len(found)} {word if len(found) == 1 else word.replace('visit', 'visits')} {dates}"
+    )
+    total = sum(event.amount or 0 for event in found)
+    times = joined([clock_time(scene.local(event.start_ms)) for event in found[-_LISTED:]])
+    draft.claim(
+        f"{kind}s",
+        EvidenceClass.MEASURED,
+        f"At {times}, {amount(total, 'mg')} in all",
+        cite=cite_of(scene, tuple(dict.fromkeys(scene.home.device(str(event.device)) for event in found))),
+        refs=tuple(event.ref for event in found),
+        values=(Quantity("count", len(found), "count"), Quantity("total", total, "mg")),
+        window=window,
+        about=() if pet is None else (f"pet:{pet.id}",),
+    )
+    if shared:
+        draft.say(NoticeKind.CAUTION, "That bowl is shared, so whose visit it was is not known")

@@ -1,0 +1,214 @@
+"""Puts an answer together: sentences in reading order, a budget at the very end, JSON out.
+
+A `Draft` collects notices and claims as they are to be read. `Draft.finish` spends the token
+budget in order of rank: what does not fit is skipped and listed, the next may still fit;
+notices (triage, absence, cautions) are never cut. Nothing here finds or ranks anything.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from gateway.ask.question import frame_json
+from gateway.dialogue import Answer, Claim, EvidenceClass, Notice, NoticeKind, Quantity, Question
+from gateway.graph.assemble import admit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gateway.model import NearMiss, RecordRef, Window
+
+__all__ = ["DEFAULT_BUDGET", "Draft", "answer_json", "answer_lines", "tokens"]
+
+DEFAULT_BUDGET = 600
+"""Token budget of an answer, in units of ceil(UTF-8 bytes / 4)."""
+BREAK = "-"
+
+
+def tokens(text: str) -> int:
+    """Budget units of a text: ceil(UTF-8 bytes / 4)."""
+    return math.ceil(len(text.encode()) / 4)
+
+
+@dataclass(slots=True)
+class Draft:
+    """An answer being written. Ids are ``c1``, ``c2``... for claims and ``n1``... for notices."""
+
+    claims: list[Claim] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+    layout: list[str] = field(default_factory=list)
+    near_misses: list[NearMiss] = field(default_factory=list)
+    chain: list[RecordRef] = field(default_factory=list)
+    explain: list[str] = field(default_factory=list)
+    ranks: dict[str, int] = field(default_factory=dict)
+
+    def say(self, kind: NoticeKind, text: str, *, slot: str | None = None, device: str | None = None) -> None:
+        """Add a notice at the end."""
+        self.notices.append(Notice(kind, text, slot, device))
+        self.layout.append(f"n{len(self.notices)}")
+
+    def claim(
+        self,
+        kind: str,
+        evidence_class: EvidenceClass,
+        text: str,
+        *,
+        cite: str = "",
+        refs: Iterable[RecordRef] = (),
+        values: tuple[Quantity, ...] = (),
+        window: Window | None = None,
+        about: tuple[str, ...] = (),
+        joins: tuple[str, ...] = (),
+        rank: int = 0,
+    ) -> str:
+        """Add a claim at the end and return its id.
+
+        ``rank`` orders admission under the budget (0 first); claims of one chain share one.
+        """
+        number = f"c{len(self.claims) + 1}"
+        self.claims.append(
+            Claim(
+                id=number,
+                kind=kind,
+                evidence_class=evidence_class,
+                text=text,
+                cite=cite,
+                values=values,
+                window=window,
+                refs=tuple(dict.fromkeys(refs)),
+                about=about,
+                joins=joins,
+            )
+        )
+        self.ranks[number] = rank
+        self.layout.append(number)
+        return number
+
+    def paragraph(self) -> None:
+        """Begin a new paragraph, unless one has just begun."""
+        if self.layout and self.layout[-1] != BREAK:
+            self.layout.append(BREAK)
+
+    def finish(self, question: Question, *, as_of_ms: int, zone: str, budget: int = DEFAULT_BUDGET) -> Answer:
+        """Spend the budget and freeze the answer.
+
+        Claims of equal rank are admitted together or not at all; a connection whose parts
+        were cut is cut with them.
+        """
+        spoken = sum(tokens(notice.text) for notice in self.notices)
+        units = [
+            frozenset(claim.id for claim in self.claims if self.ranks[claim.id] == rank)
+            for rank in sorted(set(self.ranks.values()))
+        ]
+        sizes = {claim.id: tokens(f"{claim.text} [{claim.cite}]") for claim in self.claims}
+        admission = admit(units, sizes, max(0, budget - spoken))
+        admitted = {claim for index in admission.kept for claim in units[index]}
+        kept = [claim for claim in self.claims if claim.id in admitted and set(claim.joins) <= admitted]
+        ids = {claim.id for claim in kept}
+        layout = [part for part in self.layout if part[0] != "c" or part in ids]
+        cut = tuple(claim.id for claim in self.claims if claim.id not in ids)
+        return Answer(
+            as_of_ms=as_of_ms,
+            zone=zone,
+            question=question,
+            claims=tuple(kept),
+            notices=tuple(self.notices),
+            chain=tuple(dict.fromkeys(self.chain)),
+            near_misses=tuple(self.near_misses),
+            budget=(spoken + admission.used, budget, cut),
+            layout=_tidy(layout),
+            explain=tuple(self.explain),
+        )
+
+
+def _tidy(layout: list[str]) -> tuple[str, ...]:
+    """The layout without empty paragraphs."""
+    tidy: list[str] = []
+    for part in layout:
+        if part != BREAK or (tidy and tidy[-1] != BREAK):
+            tidy.append(part)
+    while tidy and tidy[-1] == BREAK:
+        tidy.pop()
+    return tuple(tidy)
+
+
+def _sentence(text: str, cite: str) -> str:
+    bare = text.rstrip()
+    if not cite:
+        return bare if bare.endswith((".", "?", "!", ":")) else f"{bare}."
+    end = bare[-1] if bare.endswith((".", "?", "!")) else "."
+    return f"{bare.rstrip('.?!')} [{cite}]{end}"
+
+
+def answer_lines(answer: Answer) -> list[str]:
+    """The answer as paragraphs of plain text, citations in brackets."""
+    claims = {claim.id: claim for claim in answer.claims}
+    paragraphs: list[list[str]] = [[]]
+    for part in answer.layout:
+        if part == BREAK:
+            paragraphs.append([])
+        elif part[0] == "n":
+            paragraphs[-1].append(_sentence(answer.notices[int(part[1:]) - 1].text, ""))
+        else:
+            claim = claims[part]
+            paragraphs[-1].append(_sentence(claim.text, claim.cite))
+    return [" ".join(sentences) for sentences in paragraphs if sentences]
+
+
+def _iso(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _window_json(window: Window | None) -> dict[str, Any] | None:
+    if window is None:
+        return None
+    return {
+        "label": window.label,
+        "from": _iso(window.interval.start_ms),
+        "to": _iso(window.interval.end_ms),
+        "first_date": window.first_date,
+        "last_date": window.last_date,
+    }
+
+
+def answer_json(answer: Answer) -> dict[str, Any]:
+    """The Answer JSON of CONTRACTS, schema 1; keys in a fixed order, the same bytes every time."""
+    return {
+        "schema": 1,
+        "as_of": _iso(answer.as_of_ms),
+        "zone": answer.zone,
+        "question": answer.question.text,
+        "frame": frame_json(answer.question),
+        "claims": [
+            {
+                "id": claim.id,
+                "kind": claim.kind,
+                "class": claim.evidence_class.value,
+                "text": claim.text,
+                "cite": claim.cite,
+                "values": {q.name: {"v": q.value, "unit": q.unit} for q in claim.values},
+                "window": _window_json(claim.window),
+                "refs": [ref.text for ref in claim.refs],
+                "about": list(claim.about),
+                "joins": list(claim.joins),
+            }
+            for claim in answer.claims
+        ],
+        "notices": [
+            {"kind": notice.kind.value, "text": notice.text}
+            | ({} if notice.slot is None else {"slot": notice.slot})
+            | ({} if notice.device is None else {"device": notice.device})
+            for notice in answer.notices
+        ],
+        "chain": [ref.text for ref in answer.chain],
+        "near_misses": [
+            {"what": miss.what, "reason": miss.reason, "refs": [ref.text for ref in miss.refs]}
+            for miss in answer.near_misses
+        ],
+        "budget": {"used": answer.budget[0], "limit": answer.budget[1], "cut": list(answer.budget[2])},
+        "layout": list(answer.layout),
+        "text": answer_lines(answer),
+    }

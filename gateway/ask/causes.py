@@ -1,0 +1,366 @@
+"""Typed, dated candidates: which recorded change could reach the sign, by which links.
+
+A range query over relation paths and dates. It returns ids and chains, no scores: numbers
+and dates only select. What changed without a path, or at the wrong time, comes back as a
+near-miss with its reason; what did not change, or is not on file, as the state of its slot.
+The patterns are those of CONTRACTS, Explaining a change, 2 and 3.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gateway.model import Chain, NearMiss
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from gateway.model import Interval, Link, Vertex
+
+__all__ = ["LAG_MS", "Candidates", "Slot", "find_candidates", "hypothesis"]
+
+DAY_MS = 86_400_000
+LAG_MS = 21 * DAY_MS
+"""A cause precedes its effect by at most this: nine in ten food flares come within 14 days
+(Olivry and Mueller 2019), a lapsed flea treatment within three weeks."""
+_SLACK_MS = 3 * DAY_MS
+_TOLERATED_MS = 28 * DAY_MS
+"""Eaten this long before the sign began, without it: not what is new."""
+_RENEWED_MS = 3 * DAY_MS
+
+_SLOTS = ("food", "medicine", "parasite", "place", "visitor", "device")
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What is on file about one kind of possible cause.
+
+    ``state`` is ``changed``, ``unchanged`` (since ``since_ms``) or ``not_recorded``;
+    ``what`` names the thing in force, ``links`` the edges that say so.
+    """
+
+    name: str
+    state: str
+    since_ms: int | None
+    what: str | None
+    links: tuple[Link, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Chains in the order of their change, near-misses, slots, and chains the owner's marks took away."""
+
+    chains: tuple[Chain, ...]
+    near_misses: tuple[NearMiss, ...]
+    slots: tuple[Slot, ...]
+    walled: tuple[Chain, ...]
+
+
+@dataclass(slots=True)
+class _Paths:
+    """The links by tail and relation, for one pet's species."""
+
+    host: str
+    names: dict[str, str]
+    out: dict[tuple[str, str], list[Link]] = field(default_factory=lambda: defaultdict(list))
+
+    def of(self, tail: Vertex | str, *relations: str) -> Iterator[Link]:
+        """Links leaving a vertex by these relations; a host-specific one only for this host."""
+        for relation in relations:
+            yield from self.out.get((str(tail), relation), ())
+            yield from self.out.get((str(tail), f"{relation}[{self.host}]"), ())
+
+    def name(self, vertex: Vertex) -> str:
+        return self.names.get(vertex.name, vertex.name.partition(":")[2].replace("_", " "))
+
+
+@dataclass(slots=True)
+class _Search:
+    """One search: the pet, its sign, when the sign began, and what was found so far."""
+
+    paths: _Paths
+    pet: Vertex
+    sign: Vertex
+    onset: Interval
+    now_ms: int
+    chains: list[Chain] = field(default_factory=list)
+    walled: list[Chain] = field(default_factory=list)
+    near: list[NearMiss] = field(default_factory=list)
+    wrong: frozenset[str] = frozenset()
+
+    def in_time(self, change_ms: int) -> bool:
+        """0 <= onset - change <= 21 days, on the onset's interval, with at most 3 days' slack."""
+        slack = min(_SLACK_MS, self.onset.length_ms)
+        return self.onset.start_ms - slack - LAG_MS <= change_ms <= self.onset.end_ms + slack
+
+    def add(self, path: Iterable[Link], *, cause: Vertex, slot: str, changed_ms: int, change: str) -> None:
+        """A whole path: a candidate, or what the owner's mark or a refutation takes away."""
+        links = tuple(path)
+        if any(link.refuted or link.belief <= 0.0 for link in links):
+            return
+        chain = Chain(
+            cause=cause,
+            slot=slot,
+            links=tuple(link.edge.ref for link in links),
+            changed_ms=changed_ms,
+            change=change,
+            instrument=slot == "device",
+        )
+        if any(link.marked_wrong for link in links) or hypothesis(cause, self.pet, self.sign) in self.wrong:
+            self.walled.append(chain)
+        else:
+            self.chains.append(chain)
+
+
+def hypothesis(cause: Vertex, pet: Vertex, sign: Vertex) -> str:
+    """The stable name of "this cause makes this sign in this pet", for the owner's mark."""
+    return f"{cause.name}>{sign.name}@{pet.name}"
+
+
+def find_candidates(
+    links: Iterable[Link],
+    *,
+    pet: Vertex,
+    sign: Vertex,
+    host: str,
+    onset: Interval,
+    now_ms: int,
+    names: dict[str, str],
+    wrong_hypotheses: frozenset[str] = frozenset(),
+) -> Candidates:
+    """Match the typed, dated patterns from ``pet`` to ``sign``.
+
+    Parameters
+    ----------
+    links : iterable of Link
+        Everything stored about the household up to now, of any date: what was eaten long ago
+        decides what is new.
+    host : str
+        The pet's species id: only ``[host]`` relations of this species are followed.
+    onset : Interval
+        When the sign began, as closely as the series tells.
+
+    Returns
+    -------
+    Candidates
+        Chains ordered by change, then cause.
+    """
+    paths = _Paths(host, names)
+    for link in links:
+        paths.out[(link.edge.tail.name, link.edge.relation)].append(link)
+    search = _Search(paths, pet, sign, onset, now_ms, wrong=wrong_hypotheses)
+    _new_food(search)
+    _new_medicine(search)
+    _ended_treatment(search)
+    _places_and_visitors(search)
+    _new_device(search)
+    return Candidates(
+        chains=_sorted(search.chains),
+        near_misses=tuple(dict.fromkeys(search.near)),
+        slots=tuple(_slot(search, name) for name in _SLOTS),
+        walled=_sorted(search.walled),
+    )
+
+
+def _sorted(chains: list[Chain]) -> tuple[Chain, ...]:
+    unique = {chain.links: chain for chain in chains}
+    return tuple(sorted(unique.values(), key=lambda chain: (chain.changed_ms, chain.cause.name, chain.links)))
+
+
+def _start(link: Link) -> int:
+    return -(2**62) if link.edge.valid_from_ms is None else link.edge.valid_from_ms
+
+
+# --- pet -ate(starts)-> food -> species -may_cause[host]-> condition -has_sign[host]-> sign --------
+
+
+def _new_food(search: _Search) -> None:
+    meals = sorted(search.paths.of(search.pet, "ate"), key=_start)
+    first_eaten: dict[str, Link] = {}
+    for ate in meals:
+        for held in search.paths.of(ate.edge.head, "contains"):
+            if _holds(held):
+                first_eaten.setdefault(held.edge.head.name, ate)
+    for ate in meals:
+        changed = _start(ate)
+        listed = list(search.paths.of(ate.edge.head, "contains", "may_contain"))
+        food = search.paths.name(ate.edge.head)
+        began_before = next((other for other in meals if _start(other) < changed), None) is not None
+        if not began_before and changed <= search.onset.start_ms - _TOLERATED_MS:
+            continue  # the first food on file, long before: nothing changed
+        if not search.in_time(changed):
+            if changed > search.onset.start_ms - LAG_MS:
+                search.near.append(_mistimed(search, f"food changed to {food}", changed, ate))
+            continue
+        found = len(search.chains) + len(search.walled)
+        for link in listed:
+            species = link.edge.head
+            earlier = first_eaten.get(species.name)
+            if earlier is not None and _start(earlier) < changed:
+                if _reaches_sign(search, species):
+                    search.near.append(
+                        NearMiss(
+                            what=f"{search.paths.name(species)} in {food}",
+                            reason=f"in both foods: {search.paths.name(earlier.edge.head)} held it too",
+                            refs=(link.edge.ref, earlier.edge.ref),
+                        )
+                    )
+                continue
+            for tail in _causal_tails(search, species):
+                search.add((ate, link, *tail), cause=ate.edge.head, slot="food", changed_ms=changed, change="started")
+        if len(search.chains) + len(search.walled) == found:
+            reason = (
+                "nothing new on its label is linked to the sign in your sources"
+                if listed
+                else "its label is not on file, so what is in it is not known"
+            )
+            search.near.append(NearMiss(what=f"food changed to {food}", reason=reason, refs=(ate.edge.ref,)))
+
+
+def _holds(link: Link) -> bool:
+    return link.belief > 0.0 and not link.refuted
+
+
+def _mistimed(search: _Search, what: str, changed_ms: int, link: Link) -> NearMiss:
+    after = changed_ms > search.onset.end_ms
+    reason = "it changed after the sign began" if after else "it changed more than 21 days before the sign began"
+    return NearMiss(what=what, reason=reason, refs=(link.edge.ref,))
+
+
+def _causal_tails(search: _Search, source: Vertex) -> Iterator[tuple[Link, Link]]:
+    for cause in search.paths.of(source, "may_cause"):
+        for shows in search.paths.of(cause.edge.head, "has_sign"):
+            if shows.edge.head == search.sign:
+                yield cause, shows
+
+
+def _reaches_sign(search: _Search, source: Vertex) -> bool:
+    return any(True for _ in _causal_tails(search, source))
+
+
+# --- pet -takes(starts)-> medicine -side_effect[host]-> sign ------------------------------------------
+
+
+def _new_medicine(search: _Search) -> None:
+    for takes in sorted(search.paths.of(search.pet, "takes", "treated_with"), key=_start):
+        changed = _start(takes)
+        if not search.in_time(changed):
+            continue
+        for effect in search.paths.of(takes.edge.head, "side_effect"):
+            if effect.edge.head == search.sign:
+                search.add(
+                    (takes, effect), cause=takes.edge.head, slot="medicine", changed_ms=changed, change="started"
+                )
+
+
+# --- pet -takes|treated_with(ends)-> medicine -treats|prevents[host]-> condition -has_sign-> sign -------
+
+
+def _ended_treatment(search: _Search) -> None:
+    given = sorted(search.paths.of(search.pet, "takes", "treated_with"), key=_start)
+    for treatment in given:
+        ended = treatment.edge.valid_to_ms
+        if ended is None or ended > search.now_ms or _renewed(treatment, given, ended):
+            continue
+        slot = "parasite" if treatment.edge.relation == "treated_with" else "medicine"
+        what = search.paths.name(treatment.edge.head)
+        paths = [
+            (treatment, keeps, shows)
+            for keeps in search.paths.of(treatment.edge.head, "treats", "prevents")
+            for shows in search.paths.of(keeps.edge.head, "has_sign")
+            if shows.edge.head == search.sign
+        ]
+        if not search.in_time(ended):
+            if paths and ended > search.onset.start_ms - LAG_MS:
+                search.near.append(_mistimed(search, f"{what} ran out", ended, treatment))
+            continue
+        for path in paths:
+            search.add(path, cause=treatment.edge.head, slot=slot, changed_ms=ended, change="ended")
+
+
+def _renewed(treatment: Link, given: list[Link], ended_ms: int) -> bool:
+    return any(
+        other.edge.head == treatment.edge.head
+        and other is not treatment
+        and _start(other) <= ended_ms + _RENEWED_MS
+        and (other.edge.valid_to_ms is None or other.edge.valid_to_ms > ended_ms)
+        for other in given
+    )
+
+
+# --- pet -> place or visitor -has_agent-> agent -may_cause[host]-> condition -> sign --------------------
+
+
+def _places_and_visitors(search: _Search) -> None:
+    for relation, slot in (("was_at", "place"), ("visited_by", "visitor")):
+        for link in sorted(search.paths.of(search.pet, relation), key=_start):
+            changed, what = _start(link), search.paths.name(link.edge.head)
+            if not search.in_time(changed):
+                continue
+            paths = [
+                (link, carries, *tail)
+                for carries in search.paths.of(link.edge.head, "has_agent")
+                for tail in _causal_tails(search, carries.edge.head)
+            ]
+            for path in paths:
+                search.add(path, cause=link.edge.head, slot=slot, changed_ms=changed, change="started")
+            if not paths:
+                search.near.append(
+                    NearMiss(what=what, reason="nothing in your sources links it to the sign", refs=(link.edge.ref,))
+                )
+
+
+# --- pet -uses_device(starts)-> device -captures-> own series -indicates-> sign: a measurement rival ---
+
+
+def _new_device(search: _Search) -> None:
+    own = {link.edge.head.name for link in search.paths.of(search.pet, "has_series")}
+    used = sorted(search.paths.of(search.pet, "uses_device"), key=_start)
+    for uses in used:
+        changed = _start(uses)
+        if not search.in_time(changed) or not any(_start(other) < changed for other in used):
+            continue
+        for captures in search.paths.of(uses.edge.head, "captures"):
+            if captures.edge.head.name not in own:
+                continue
+            for shows in search.paths.of(captures.edge.head, "indicates"):
+                if shows.edge.head == search.sign:
+                    search.add(
+                        (uses, captures, shows),
+                        cause=uses.edge.head,
+                        slot="device",
+                        changed_ms=changed,
+                        change="started",
+                    )
+
+
+# --- what is on file, slot by slot ----------------------------------------------------------------------
+
+_SLOT_RELATIONS = {
+    "food": ("ate",),
+    "medicine": ("takes",),
+    "parasite": ("treated_with",),
+    "place": ("was_at",),
+    "visitor": ("visited_by",),
+    "device": ("uses_device",),
+}
+
+
+def _slot(search: _Search, name: str) -> Slot:
+    """The slot's state: a dated exposure that began or ended near the onset is a change."""
+    links = sorted(search.paths.of(search.pet, *_SLOT_RELATIONS[name]), key=_start)
+    known = [link for link in links if _start(link) <= search.now_ms]
+    if not known:
+        return Slot(name, "not_recorded", None, None, ())
+    since = search.onset.start_ms - LAG_MS
+    moved = [
+        link
+        for link in known
+        if (_start(link) > since and link is not known[0])
+        or (link.edge.valid_to_ms is not None and since < link.edge.valid_to_ms <= search.now_ms)
+    ]
+    latest = (moved or known)[-1]
+    state = "changed" if moved else "unchanged"
+    return Slot(name, state, _start(latest), search.paths.name(latest.edge.head), tuple(moved or known[-1:]))

@@ -1,0 +1,90 @@
+"""Walk and assemble: the one ranker and the one assembly, called for one question.
+
+Seeds are ids, chains are ids: no figure of the question can reach the ranking. The account
+of what happened (mass, certificate, cost, bound, near-misses) is kept for ``--explain``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gateway.graph.adjacency import Graph, build, in_view, is_live
+from gateway.graph.assemble import Subgraph, assemble
+from gateway.graph.walk import Ranking, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gateway.ask.scene import Scene
+    from gateway.model import Chain, Edge, Interval, Link, NearMiss, RecordRef, Vertex
+
+__all__ = ["Connected", "connect", "household_view"]
+
+_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """The connected answer: chains in walk order, all their edges, and how it came about."""
+
+    chains: tuple[Chain, ...]
+    edges: tuple[RecordRef, ...]
+    links: dict[RecordRef, Link]
+    near_misses: tuple[NearMiss, ...]
+    account: tuple[str, ...]
+
+
+def household_view(scene: Scene, links: Iterable[Link], view: Interval) -> Graph:
+    """The graph the walk crosses: walkable relations between crossable things, valid in ``view``."""
+    ontology = scene.ontology
+
+    def walkable(edge: Edge) -> bool:
+        return ontology.walkable(edge.relation) and ontology.crossable(edge.tail) and ontology.crossable(edge.head)
+
+    return build((link for link in links if in_view(link.edge, view)), walkable)
+
+
+def connect(
+    scene: Scene, links: tuple[Link, ...], chains: tuple[Chain, ...], *, pet: Vertex, sign: Vertex, view: Interval
+) -> Connected:
+    """Rank the candidates by one walk and connect each by its own tree.
+
+    Without a candidate there is nothing to connect: no tree, and no account but that.
+    """
+    by_ref = {link.edge.ref: link for link in links if is_live(link) or link.refuted or link.marked_wrong}
+    graph = household_view(scene, links, view)
+    anchors = [graph.id_of(vertex) for vertex in (pet, sign)]
+    causes = {graph.id_of(chain.cause) for chain in chains}
+    seeds = frozenset(vertex for vertex in (*anchors, *causes) if vertex is not None)
+    if not chains or not seeds:
+        account = (f"household view: {graph.vertex_count} vertices, {graph.pair_count} pairs; no candidate, no tree",)
+        return Connected((), (), by_ref, (), account)
+    ranking = walk(graph, seeds)
+    required = frozenset(vertex for vertex in anchors if vertex is not None)
+    if len(required) < 2:
+        return Connected((), (), by_ref, (), ("the pet or the sign is not in the household view; no tree",))
+    subgraph = assemble(graph, ranking, required, chains)
+    ranked = _one_per_cause(tuple(tree.chain for tree in subgraph.trees))
+    return Connected(ranked, subgraph.edges, by_ref, (), tuple(_account(graph, ranking, subgraph)))
+
+
+def _one_per_cause(chains: tuple[Chain, ...]) -> tuple[Chain, ...]:
+    """The first chain of each cause: one food may reach the sign by several ingredients."""
+    return tuple({chain.cause.name: chain for chain in reversed(chains)}.values())[::-1]
+
+
+def _account(graph: Graph, ranking: Ranking, subgraph: Subgraph) -> Iterable[str]:
+    yield f"household view: {graph.vertex_count} vertices, {graph.pair_count} pairs"
+    yield f"seeds: {', '.join(sorted(graph.names[seed] for seed in ranking.seeds))}"
+    yield (
+        f"walk: restart {ranking.restart}, hub exponent {ranking.hub_exponent}, {ranking.iterations} iterations, "
+        f"L1 error at most {ranking.error:.2g}"
+    )
+    for place, vertex in enumerate(ranking.top(_SHOWN), start=1):
+        yield f"  {place:2d}. {ranking.mass[vertex]:.5f}  {graph.names[vertex]}"
+    yield f"tree: cost {subgraph.cost:.6g}, lower bound {subgraph.bound:.6g}, gap {100 * subgraph.gap:.2f} %"
+    for ref in subgraph.edges:
+        yield f"  {ref.key}"
+    for miss in subgraph.near_misses:
+        yield f"near miss: {miss.what}: {miss.reason}"

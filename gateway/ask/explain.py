@@ -1,0 +1,394 @@
+"""Why did it change? Typed, dated candidates first; the walk ranks and the tree connects.
+
+Every step of a chain is said with its own source and class; what joins them is the hub's own
+and is worded "may". Rivals are named side by side, in the order of the walk, never as "most
+likely". Where nothing on file changed, that is said slot by slot.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gateway.ask.causes import LAG_MS, Candidates, find_candidates
+from gateway.ask.change import as_usual, figure_claim, not_captured, say_verdict
+from gateway.ask.connect import Connected, connect
+from gateway.ask.figures import compare_window
+from gateway.ask.sources import cite, class_of, first_of, quoted
+from gateway.ask.wording import day, first_upper, joined, possessive
+from gateway.dialogue import EvidenceClass, NoticeKind
+from gateway.measure.days import day_interval, local_day
+from gateway.measure.onset import onset
+from gateway.model import Interval, RecordRef, Verdict, Vertex, stable_id
+
+if TYPE_CHECKING:
+    from gateway.ask.answer import Draft
+    from gateway.ask.figures import Figure
+    from gateway.ask.scene import Scene
+    from gateway.dialogue import Question
+    from gateway.model import Chain, Link, Pet, Window
+
+__all__ = ["explain_change"]
+
+_BESIDE = ("intake", "activity", "rest", "restless", "scratch", "shake")
+"""What else an owner wants to know was as usual, in the order it is told."""
+_AWAY = {"sign:itch": "look at skin and ears", "sign:ear_trouble": "look into the ears"}
+_FRESH_DAYS = 90
+
+
+def explain_change(scene: Scene, question: Question, draft: Draft, pet: Pet, window: Window) -> None:
+    """Answer "why is it up (or down)?" for one pet and one property."""
+    observed = scene.ontology.properties[str(question.metric)]
+    if not_captured(scene, draft, pet, observed):
+        return
+    figure = compare_window(scene, pet, observed, window)
+    if figure is None:
+        draft.say(NoticeKind.SHORT, f"Nothing of {pet.name}'s {observed.owner} has been recorded yet", slot=observed.id)
+        return
+    way = question.direction or {Verdict.UP: "up", Verdict.DOWN: "down"}.get(figure.verdict)
+    sign = None if way is None else scene.ontology.sign_of(observed.id, way)
+    if sign is None or figure.verdict is not {"up": Verdict.UP, "down": Verdict.DOWN}.get(str(way)):
+        say_verdict(scene, draft, figure, question.direction)
+        as_usual(scene, draft, pet, window, except_for=observed.id, names=_BESIDE)
+        _if_seen(draft, figure)
+        return
+    _explain(scene, draft, figure, way=str(way), sign=Vertex(sign))
+
+
+def _if_seen(draft: Draft, figure: Figure) -> None:
+    draft.paragraph()
+    draft.say(
+        NoticeKind.CAUTION,
+        f"If {figure.pet.name} looks different to you, trust that: this says nothing about how {figure.pet.name} feels",
+    )
+
+
+def _began(figure: Figure, scene: Scene) -> Interval:
+    """When the change began, as an interval of instants; the window itself where no step shows."""
+    found = onset(figure.measured.grid, figure.window.first_date, figure.window.last_date)
+    first, last = (
+        (figure.window.first_date, figure.window.last_date) if found is None else (found.earliest, found.latest)
+    )
+    return Interval(day_interval(first, scene.zones).start_ms, day_interval(last, scene.zones).end_ms)
+
+
+def _explain(scene: Scene, draft: Draft, figure: Figure, *, way: str, sign: Vertex) -> None:
+    pet = figure.pet
+    links = scene.links()
+    began = _began(figure, scene)
+    candidates = find_candidates(
+        links,
+        pet=Vertex(f"pet:{pet.id}"),
+        sign=sign,
+        host=stable_id(pet.species),
+        onset=began,
+        now_ms=scene.now_ms,
+        names=scene.reader.vertex_labels(),
+        wrong_hypotheses=scene.wrong_hypotheses(),
+    )
+    view = Interval(began.start_ms - LAG_MS, scene.now_ms)
+    connected = connect(scene, links, candidates.chains, pet=Vertex(f"pet:{pet.id}"), sign=sign, view=view)
+    draft.near_misses.extend((*candidates.near_misses, *connected.near_misses))
+    draft.chain.extend(connected.edges)
+    draft.explain.extend(connected.account)
+    draft.say(NoticeKind.SHORT, _short(scene, figure, connected, way))
+    draft.paragraph()
+    measured = figure_claim(scene, draft, figure)
+    as_usual(scene, draft, pet, figure.window, except_for=figure.observed.id, names=_BESIDE)
+    parts: list[str] = [] if measured is None else [measured]
+    for number, chain in enumerate(connected.chains):
+        parts.extend(_chain_claims(scene, draft, chain, connected.links, rank=1 if number == 0 else 4 + number))
+    draft.paragraph()
+    if connected.chains:
+        _join(draft, connected, parts)
+    else:
+        _nothing_on_file(scene, draft, candidates)
+    _walled(draft, candidates)
+    _not_on_file(scene, draft, pet, sign, connected.chains)
+    draft.paragraph()
+    _next(scene, draft, pet, sign, connected.chains)
+
+
+def _short(scene: Scene, figure: Figure, connected: Connected, way: str) -> str:
+    more = "more" if way == "up" else "less"
+    if not connected.chains:
+        return f"Yes, clearly {more}, and nothing on file explains it"
+    if len(connected.chains) > 1:
+        named = joined([_cause_words(scene, chain) for chain in connected.chains])
+        count = first_upper(_count(len(connected.chains)))
+        return f"Yes, clearly {more}. {count} things changed before it: {named}. The records do not say which"
+    chain = connected.chains[0]
+    his = possessive(figure.pet)
+    closest = {
+        "food": f"{his} new food on {_date(scene, chain.changed_ms)}",
+        "device": f"a change of {his} device on {_date(scene, chain.changed_ms)}",
+    }.get(chain.slot, _cause_words(scene, chain))
+    doubt = (
+        "which changes the measuring itself" if chain.instrument else "Whether that is the cause the records can't show"
+    )
+    joiner = ", " if chain.instrument else ". "
+    return f"Yes, clearly {more}; the closest recorded change is {closest}{joiner}{doubt}"
+
+
+def _count(number: int) -> str:
+    return {2: "two", 3: "three", 4: "four"}.get(number, str(number))
+
+
+def _date(scene: Scene, at_ms: int) -> str:
+    return day(local_day(at_ms, scene.zones), year_of=scene.today)
+
+
+def _cause_words(scene: Scene, chain: Chain) -> str:
+    name = scene.reader.vertex_labels().get(chain.cause.name, chain.cause.name.partition(":")[2].replace("_", " "))
+    when = _date(scene, chain.changed_ms)
+    if chain.slot == "food":
+        return f"the food on {when}"
+    verb = "ran out" if chain.change == "ended" else "began"
+    return (
+        f"{name[:1].lower()}{name[1:]} {verb} on {when}" if chain.slot != "place" else f"the stay at {name} on {when}"
+    )
+
+
+# --- the claims of one chain -------------------------------------------------------------------------
+
+
+def _chain_claims(scene: Scene, draft: Draft, chain: Chain, links: dict[RecordRef, Link], *, rank: int) -> list[str]:
+    """Each link of a chain with its own source, from the pet's own data to imported knowledge."""
+    along = [links[ref] for ref in chain.links]
+    said = [_exposure_claim(scene, draft, chain, along[0], rank)]
+    if chain.slot == "food":
+        said.extend(_label_claims(scene, draft, along, rank))
+    for link in along[1:]:
+        if link.edge.relation.partition("[")[0] in ("contains", "may_contain", "has_sign", "captures", "indicates"):
+            continue
+        said.append(_source_claim(scene, draft, link, rank))
+    shows = along[-1]
+    if shows.edge.relation.startswith("has_sign"):
+        said.append(_base_rate(scene, draft, shows, links, rank) or _source_claim(scene, draft, shows, rank))
+    return [claim for claim in said if claim is not None]
+
+
+def _exposure_claim(scene: Scene, draft: Draft, chain: Chain, link: Link, rank: int) -> str | None:
+    """The dated change itself: the food switched, the treatment ran out, the visit began."""
+    piece = first_of(link, "event", "log", "note")
+    if piece is None:
+        return None
+    refs = tuple(e.record for e in link.evidence if e.record.kind == piece.record.kind)
+    names = scene.reader.vertex_labels()
+    name = names.get(link.edge.head.name, link.edge.head.name)
+    when = _date(scene, chain.changed_ms)
+    if chain.slot == "food":
+        before = [
+            period
+            for period in scene.reader.feedings(scene.home, link.edge.tail.name.partition(":")[2])
+            if period.start_ms < chain.changed_ms
+        ]
+        text = f"{name} replaced {before[-1].name} on {when}" if before else f"{name} began on {when}"
+        refs = (*refs[:1], *((before[-1].ref,) if before else ()))
+    elif chain.change == "ended":
+        text = (
+            f"{first_upper(name)} given {_date(scene, link.edge.valid_from_ms or chain.changed_ms)} ran out on {when}"
+        )
+    elif chain.instrument:
+        text = f"{first_upper(name)} has been in use since {when}"
+    else:
+        text = f"{first_upper(name)} on {when}"
+    return draft.claim(
+        f"{chain.slot}_change",
+        class_of(piece.record),
+        text,
+        cite=cite(scene, piece.record),
+        refs=refs,
+        about=(link.edge.tail.name, link.edge.head.name),
+        rank=rank,
+    )
+
+
+def _label_claims(scene: Scene, draft: Draft, along: list[Link], rank: int) -> list[str | None]:
+    """What the new label lists that reaches the sign, and that the old one lists none of it."""
+    ate, held = along[0], along[1]
+    piece = first_of(held, "label")
+    if piece is None:
+        return []
+    species = scene.reader.vertex_labels().get(held.edge.head.name, held.edge.head.name.partition(":")[2])
+    may = held.edge.relation == "may_contain"
+    words = quoted(scene, piece).lower()
+    text = f"Its label lists {words}" + (f", which may contain {species}" if may and species not in words else "")
+    found: list[str | None] = [
+        draft.claim(
+            "label_lists",
+            EvidenceClass.REFERENCE,
+            text,
+            cite="product data",
+            refs=(piece.record,),
+            about=(held.edge.tail.name, held.edge.head.name),
+            rank=rank,
+        )
+    ]
+    before = [
+        period
+        for period in scene.reader.feedings(scene.home, ate.edge.tail.name.partition(":")[2])
+        if period.start_ms < (ate.edge.valid_from_ms or 0) and period.food != ate.edge.head.name.partition(":")[2]
+    ]
+    if not before:
+        return found
+    label = scene.reader.label_of(before[-1].code)
+    if label is None:
+        draft.say(
+            NoticeKind.ABSENCE, f"The label of {before[-1].name} is not on file, so whether it is new can't be told"
+        )
+        return found
+    found.append(
+        draft.claim(
+            "label_lists_none",
+            EvidenceClass.REFERENCE,
+            f"The old label lists no {species}",
+            cite="product data",
+            refs=(label,),
+            about=(f"food:{before[-1].food}", held.edge.head.name),
+            rank=rank,
+        )
+    )
+    return found
+
+
+def _source_claim(scene: Scene, draft: Draft, link: Link, rank: int) -> str | None:
+    """What the source says of this link, word for word."""
+    piece = first_of(link, "passage", "note", "label", "log")
+    if piece is None or not (text := quoted(scene, piece)):
+        return None
+    said = next((claim for claim in draft.claims if claim.text == text), None)
+    if said is not None:
+        return said.id
+    return draft.claim(
+        link.edge.relation.partition("[")[0],
+        class_of(piece.record),
+        text if piece.record.kind != "note" else f'"{text}"',
+        cite=cite(scene, piece.record),
+        refs=(piece.record,),
+        about=(link.edge.tail.name, link.edge.head.name),
+        rank=rank,
+    )
+
+
+def _base_rate(scene: Scene, draft: Draft, shows: Link, links: dict[RecordRef, Link], rank: int) -> str | None:
+    """How often the condition is behind the sign at all, where a source says so."""
+    host = shows.edge.relation.partition("[")[2].rstrip("]")
+    for link in links.values():
+        edge = link.edge
+        if edge.relation == f"base_rate[{host}]" and (edge.tail, edge.head) == (shows.edge.tail, shows.edge.head):
+            return _source_claim(scene, draft, link, rank)
+    return None
+
+
+def _join(draft: Draft, connected: Connected, parts: list[str]) -> None:
+    """The hub's own connection: "may", all sides named, a pattern, not a diagnosis."""
+    if len(parts) < 2:
+        return
+    instrument = all(chain.instrument for chain in connected.chains)
+    what = joined([_connection_words(chain) for chain in connected.chains], last="or")
+    text = (
+        "Put together by the hub: the change of device may be all there is to it, not a change in the pet"
+        if instrument
+        else f"Put together by the hub: {what} may have to do with it; a pattern, not a diagnosis"
+    )
+    draft.claim("connection", EvidenceClass.CONNECTION, text, cite="", joins=tuple(dict.fromkeys(parts)), rank=1)
+
+
+def _connection_words(chain: Chain) -> str:
+    return {
+        "food": "the food",
+        "parasite": "the lapsed treatment",
+        "medicine": "the medicine",
+        "place": "the stay",
+        "visitor": "the visitor",
+        "device": "the device",
+    }[chain.slot]
+
+
+# --- what is not there -------------------------------------------------------------------------------
+
+
+def _nothing_on_file(scene: Scene, draft: Draft, candidates: Candidates) -> None:
+    """Absence, slot by slot: unchanged since when, changed without a link, or not recorded."""
+    for miss in candidates.near_misses[:2]:
+        draft.say(NoticeKind.ABSENCE, f"{first_upper(miss.what)}; {miss.reason}")
+    unchanged = [slot for slot in candidates.slots if slot.state == "unchanged" and slot.since_ms is not None]
+    for slot in unchanged:
+        if slot.name == "food":
+            draft.say(
+                NoticeKind.ABSENCE,
+                f"Food unchanged since {_date(scene, slot.since_ms or 0)} ({slot.what})",
+                slot="food",
+            )
+    missing = [
+        _SLOT_WORDS[slot.name] for slot in candidates.slots if slot.state == "not_recorded" and slot.name in _SLOT_WORDS
+    ]
+    if missing:
+        draft.say(
+            NoticeKind.ABSENCE, f"Not on file in the 21 days before: {joined(missing, last='or')}", slot="exposure"
+        )
+
+
+_SLOT_WORDS = {
+    "food": "a food change",
+    "medicine": "a medicine",
+    "parasite": "a flea or tick treatment",
+    "place": "a trip",
+    "visitor": "a visitor",
+}
+
+
+def _walled(draft: Draft, candidates: Candidates) -> None:
+    """What the owner's own mark took out of this answer."""
+    if not candidates.walled:
+        return
+    named = joined([_connection_words(chain) for chain in candidates.walled])
+    draft.say(
+        NoticeKind.CAUTION,
+        f"Left out because you marked it wrong: {named}. You can undo that mark",
+        slot="marked_wrong",
+    )
+
+
+def _not_on_file(scene: Scene, draft: Draft, pet: Pet, sign: Vertex, chains: tuple[Chain, ...]) -> None:
+    """What a vet would ask first and nobody wrote down."""
+    since = scene.now_ms - _FRESH_DAYS * 86_400_000
+    logs = [
+        entry
+        for entry in scene.reader.texts(("log",), until_ms=scene.now_ms, pet=pet.id)
+        if (entry.at_ms or 0) >= since
+    ]
+    named = {chain.slot for chain in chains}
+    missing = []
+    for rival in scene.ontology.signs[sign.name.partition(":")[2]].rivals:
+        if rival.slot in named or (rival.slot == "season" and _a_year_recorded(scene)):
+            continue
+        if rival.log is not None and any(entry.object == rival.log for entry in logs):
+            continue
+        missing.append(rival.short)
+    if missing:
+        draft.say(NoticeKind.ABSENCE, f"Not on file: {joined(missing[:4], last='or')}", slot="rivals")
+
+
+def _a_year_recorded(scene: Scene) -> bool:
+    first = scene.reader.first_day()
+    return first is not None and scene.today[:4] > first[:4] and scene.today[5:] >= first[5:]
+
+
+def _next(scene: Scene, draft: Draft, pet: Pet, sign: Vertex, chains: tuple[Chain, ...]) -> None:
+    """One paragraph of what helps: log, look, call."""
+    steps = []
+    rivals = scene.ontology.signs[sign.name.partition(":")[2]].rivals
+    logged = {entry.object for entry in scene.reader.texts(("log",), until_ms=scene.now_ms, pet=pet.id)}
+    to_log = [rival.short for rival in rivals if rival.log is not None and rival.log not in logged]
+    if to_log:
+        steps.append(f"log the last {to_log[0]}")
+    if sign.name in _AWAY:
+        steps.append(_AWAY[sign.name])
+    food = any(chain.slot == "food" for chain in chains)
+    steps.append(
+        "ask your vet before changing food again"
+        if food
+        else "a change without a known reason is worth a call to your vet this week"
+    )
+    draft.say(NoticeKind.NEXT, f"Next: {', '.join(steps)}; sooner if {pet.name} seems unwell or stops eating")

@@ -1,0 +1,196 @@
+"""Send the arithmetic to the numbers: comparisons and totals of one pet's series.
+
+A figure knows the day records it was computed from; whatever is said of it cites exactly
+these. No figure is ever used to rank.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gateway.ask.wording import amount, day_range, percent, percent_range, possessive, usual_of
+from gateway.dialogue import Quantity
+from gateway.measure.days import add_days
+from gateway.measure.grid import aggregate
+from gateway.measure.series import Measured, compare_rows, grid_of
+from gateway.model import RecordRef, Unclear, Verdict
+
+if TYPE_CHECKING:
+    from gateway.ask.scene import Scene
+    from gateway.measure.grid import Aggregate
+    from gateway.model import Device, Pet, Window
+    from gateway.ontology.vocabulary import Property
+    from gateway.stored import DayRow
+
+__all__ = ["Figure", "Total", "change_text", "cite_of", "compare_window", "coverage_text", "total_of"]
+
+_HISTORY_DAYS = 441
+"""56 + 7 days of baseline and 54 past weeks for the rank among the pet's own windows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One series' window against its past, with the day records on both sides."""
+
+    pet: Pet
+    observed: Property
+    series: str
+    window: Window
+    measured: Measured
+    devices: tuple[Device, ...]
+    now_refs: tuple[RecordRef, ...]
+    usual_refs: tuple[RecordRef, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.measured.comparison.verdict
+
+    @property
+    def refs(self) -> tuple[RecordRef, ...]:
+        return (*self.now_refs, *self.usual_refs)
+
+    def values(self) -> tuple[Quantity, ...]:
+        """The figures a claim about this comparison carries, in stored units."""
+        comparison, unit = self.measured.comparison, self.measured.unit
+        found = []
+        for name, value, of in (
+            ("now", comparison.now, f"{unit}/day"),
+            ("usual", comparison.usual, f"{unit}/day"),
+            ("change", comparison.change, "fraction"),
+            ("smallest_visible", comparison.smallest_visible, "fraction"),
+        ):
+            if value is not None:
+                found.append(Quantity(name, round(value, 6), of))
+        if comparison.interval is not None:
+            found.append(Quantity("low", round(comparison.interval[0], 6), "fraction"))
+            found.append(Quantity("high", round(comparison.interval[1], 6), "fraction"))
+        found.append(Quantity("verdict", comparison.verdict.value, "word"))
+        found.append(Quantity("days", len(comparison.days_used), "days"))
+        found.append(Quantity("usual_days", len(comparison.baseline_days), "days"))
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """Plain totals of a window and the day rows behind them."""
+
+    pet: Pet
+    observed: Property
+    window: Window
+    aggregate: Aggregate
+    rows: tuple[DayRow, ...]
+    devices: tuple[Device, ...]
+
+    @property
+    def refs(self) -> tuple[RecordRef, ...]:
+        return tuple(row.ref for row in self.rows)
+
+
+def cite_of(scene: Scene, devices: tuple[Device, ...]) -> str:
+    """The word inside the brackets: "tracker", "bowl"."""
+    words = dict.fromkeys(scene.ontology.device_kinds[device.kind].cite for device in devices)
+    return "; ".join(words)
+
+
+def compare_window(scene: Scene, pet: Pet, observed: Property, window: Window) -> Figure | None:
+    """Compare a window of whole days with the pet's own past.
+
+    None where no day of the series is stored at all; a window that was not heard is a
+    `Figure` whose verdict says so.
+    """
+    series = scene.ontology.series_id(pet.id, observed.id)
+    began = scene.reader.first_date(series)
+    if began is None or observed.kind not in ("duration", "mass", "count"):
+        return None
+    history_from = min(max(began, add_days(window.first_date, -_HISTORY_DAYS)), window.first_date)
+    measured = compare_rows(
+        scene.reader.days(series, history_from, window.last_date),
+        window.first_date,
+        window.last_date,
+        history_from=history_from,
+        zones=scene.zones,
+        now_ms=window.interval.end_ms,
+        unit=observed.unit,
+        kind=observed.kind,
+        night_only=observed.night_only,
+        relevance=observed.relevance,
+        feedings=scene.reader.feedings(scene.home, pet.id) if observed.id == "intake" else (),
+    )
+    comparison = measured.comparison
+    return Figure(
+        pet=pet,
+        observed=observed,
+        series=series,
+        window=window,
+        measured=measured,
+        devices=scene.devices_of(pet.id, observed),
+        now_refs=tuple(RecordRef(f"day:{series}/{date}") for date in comparison.days_used),
+        usual_refs=tuple(RecordRef(f"day:{series}/{date}") for date in comparison.baseline_days),
+    )
+
+
+def total_of(scene: Scene, pet: Pet, observed: Property, window: Window) -> Total | None:
+    """Totals of the window's local days; None where the series has no row in it."""
+    series = scene.ontology.series_id(pet.id, observed.id)
+    rows = scene.reader.days(series, window.first_date, window.last_date)
+    if not rows:
+        return None
+    grid = grid_of(
+        rows,
+        window.first_date,
+        window.last_date,
+        zones=scene.zones,
+        now_ms=window.interval.end_ms,
+        unit=observed.unit,
+        kind=observed.kind,
+        night_only=observed.night_only,
+    )
+    found = aggregate(
+        grid,
+        window.first_date,
+        window.last_date,
+        open_day=scene.today if window.last_date >= scene.today else None,
+    )
+    return Total(pet, observed, window, found, rows, scene.devices_of(pet.id, observed))
+
+
+def coverage_text(figure: Figure) -> str:
+    """How much of the window stands behind it: "worn 7 of 7 days", "6 of 7 nights"."""
+    comparison = figure.measured.comparison
+    unit = "nights" if figure.observed.night_only else "days"
+    worn = "worn " if any(device.kind == "tracker" for device in figure.devices) else ""
+    expected = comparison.days_expected
+    if figure.observed.night_only:  # tonight has not begun: it is not a night that was missed
+        expected = len(comparison.days_used) + len(comparison.set_aside_days)
+    return f"{worn}{len(comparison.days_used)} of {expected} {unit}"
+
+
+def change_text(figure: Figure, *, year_of: str) -> str:
+    """The comparison as one sentence with its figures, dates and coverage."""
+    comparison, unit = figure.measured.comparison, figure.measured.unit
+    dates = day_range(figure.window.first_date, figure.window.last_date, year_of=year_of)
+    per = "a night" if figure.observed.night_only else "a day"
+    his = possessive(figure.pet)
+    if comparison.now is None or comparison.usual is None:
+        return _untold(figure, dates)
+    body = (
+        f"{amount(comparison.now, unit)} {per} against {his} usual {usual_of(comparison.usual, comparison.now, unit)}"
+    )
+    likely = "" if comparison.interval is None else f" (likely {percent_range(comparison.interval)})"
+    tail = f"{dates}, {coverage_text(figure)}"
+    if comparison.change is None or comparison.verdict is Verdict.USUAL:
+        return f"{body}{likely}, {tail}"
+    way = "up" if comparison.change > 0 else "down"
+    return f"{body}: {way} {percent(comparison.change)}{likely}, {tail}"
+
+
+def _untold(figure: Figure, dates: str) -> str:
+    comparison = figure.measured.comparison
+    unit = "nights" if figure.observed.night_only else "days"
+    if comparison.reason is Unclear.TOO_FEW_DAYS:
+        return (
+            f"{len(comparison.baseline_days)} {unit} recorded before {dates}, "
+            f"{comparison.baseline_needed} are needed for a first comparison"
+        )
+    return f"{dates}: {comparison.detail or 'not enough was recorded'}"

@@ -1,0 +1,102 @@
+"""The home as one question sees it: a snapshot, the instant asked, and who lives here.
+
+Everything an answer needs is read through a `Scene`; it holds no result and decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from gateway.errors import HouseholdError
+from gateway.graph.belief import fold_all
+from gateway.measure.days import add_days, day_interval, local_clock, local_day
+from gateway.model import Interval, Window
+from gateway.ontology.load import load
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from gateway.model import Device, Evidence, Household, Link, Pet, RecordRef, ZonePeriod
+    from gateway.ontology.vocabulary import Ontology, Property
+    from gateway.store.reads import Reader
+
+__all__ = ["Scene"]
+
+_BEGINNING_MS = -(2**62)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A snapshot at one instant. ``today`` is the local ISO date of ``now_ms``."""
+
+    reader: Reader
+    ontology: Ontology
+    home: Household
+    now_ms: int
+    today: str
+
+    @classmethod
+    def at(cls, reader: Reader, now_ms: int) -> Self:
+        """Read the household as it stood at ``now_ms``.
+
+        Raises
+        ------
+        HouseholdError
+            No zone is stored, so no local day can be cut.
+        """
+        home = reader.household(now_ms)
+        if not home.zones:
+            raise HouseholdError(
+                "the home must have a time zone before days can be cut; found none. "
+                "Enter one with: scentwalk household import FILE.toml"
+            )
+        return cls(reader, load(), home, now_ms, local_day(now_ms, home.zones))
+
+    @property
+    def zones(self) -> tuple[ZonePeriod, ...]:
+        return self.home.zones
+
+    def local(self, at_ms: int) -> datetime:
+        """What the home's wall clock showed."""
+        return local_clock(at_ms, self.zones)
+
+    def window(self, label: str, first: str, last: str) -> Window:
+        """Whole local days ``first`` .. ``last``, cut off at now."""
+        start = day_interval(first, self.zones).start_ms
+        end = min(day_interval(last, self.zones).end_ms, self.now_ms)
+        return Window(label, Interval(start, max(start, end)), first, last)
+
+    def week(self) -> Window:
+        """The last seven local days up to now: "this week"."""
+        return self.window("P7D", add_days(self.today, -6), self.today)
+
+    def devices_of(self, pet_id: str, observed: Property) -> tuple[Device, ...]:
+        """Devices that serve the pet now (alone or shared) and capture the property."""
+        return tuple(
+            device
+            for device in self.home.devices
+            if device.kind in observed.captured_by and pet_id in self.home.bindings_at(device.id, self.now_ms)
+        )
+
+    def alone(self, pet_id: str, device: Device) -> bool:
+        """Whether the device serves this pet and no other."""
+        return self.home.bindings_at(device.id, self.now_ms) == frozenset({pet_id})
+
+    def pets(self, ids: tuple[str, ...]) -> tuple[Pet, ...]:
+        """The pets of these ids, in the order asked."""
+        return tuple(self.home.pet(pet_id) for pet_id in ids)
+
+    def links(self) -> tuple[Link, ...]:
+        """Every edge that had begun by now, folded with its evidence and the owner's marks."""
+        walls = {edge for _, edge, _, _, _ in self.reader.walls(at_ms=self.now_ms) if edge is not None}
+        edges = self.reader.edges(from_ms=_BEGINNING_MS, to_ms=self.now_ms)
+        evidence: dict[RecordRef, list[Evidence]] = defaultdict(list)
+        for item in self.reader.evidence():
+            evidence[item.edge].append(item)
+        return fold_all(edges, evidence, frozenset(edge.ref for edge in edges if edge.ref.text in walls))
+
+    def wrong_hypotheses(self) -> frozenset[str]:
+        """The "cause makes sign in pet" names the owner has marked wrong."""
+        return frozenset(name for _, _, name, _, _ in self.reader.walls(at_ms=self.now_ms) if name is not None)

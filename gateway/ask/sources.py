@@ -1,0 +1,73 @@
+"""Whose word a piece of evidence is: its class, its citation word, and the sentence it says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gateway.ask.wording import day
+from gateway.dialogue import EvidenceClass
+from gateway.measure.days import local_day
+
+if TYPE_CHECKING:
+    from gateway.ask.scene import Scene
+    from gateway.model import Evidence, Link, RecordRef
+
+__all__ = ["cite", "class_of", "first_of", "quoted"]
+
+_CLASS = {
+    "event": EvidenceClass.MEASURED,
+    "day": EvidenceClass.MEASURED,
+    "log": EvidenceClass.RECORDED,
+    "note": EvidenceClass.RECORDED,
+    "label": EvidenceClass.REFERENCE,
+    "passage": EvidenceClass.REFERENCE,
+}
+
+
+def class_of(ref: RecordRef) -> EvidenceClass:
+    """The evidence class of a record, by its kind alone."""
+    return _CLASS[ref.kind]
+
+
+def cite(scene: Scene, ref: RecordRef) -> str:
+    """The words inside the brackets for a record: "bowl", "owner's log, Jun 3", "care guide, ch. 7"."""
+    if ref.kind == "event":
+        frame = scene.reader.frame(ref)
+        known = {device.id: device for device in scene.home.devices}
+        device = None if frame is None else known.get(frame.device)
+        return "device" if device is None else scene.ontology.device_kinds[device.kind].cite
+    if ref.kind == "label":
+        return "product data"
+    record = scene.reader.text_record(ref)
+    if record is None:
+        return ref.kind
+    if ref.kind == "passage":
+        document = None if record.document is None else scene.reader.document(record.document)
+        title = "source" if document is None else document.title
+        chapter = ref.key.partition("#")[2].partition(".")[0]
+        return (
+            f"{title[:1].lower()}{title[1:]}, ch. {chapter}"
+            if title.istitle() or title[1:].islower()
+            else f"{title}, ch. {chapter}"
+        )
+    word = "vet note" if ref.kind == "note" else "owner's log"
+    if record.at_ms is None:
+        return word
+    return f"{word}, {day(local_day(record.at_ms, scene.zones), year_of=scene.today)}"
+
+
+def quoted(scene: Scene, evidence: Evidence) -> str:
+    """The sentence a passage, label or note says, word for word; the whole text without a span."""
+    record = scene.reader.text_record(evidence.record)
+    if record is None:
+        return ""
+    text = record.text if evidence.span is None else record.text[evidence.span[0] : evidence.span[1]]
+    return " ".join(text.split()).rstrip(".")
+
+
+def first_of(link: Link, *kinds: str) -> Evidence | None:
+    """The first supporting piece of these record kinds, in canonical order."""
+    for piece in link.evidence:
+        if piece.record.kind in kinds and piece.mass.true > 0.0:
+            return piece
+    return None
