@@ -6,6 +6,7 @@
      │    ├── DatabaseUnreadable   not a database, damaged, or another program's
      │    ├── DatabaseTooNew       written by a later release; nothing was changed
      │    ├── DatabaseBusy         another process holds the writer's lock
+     │    ├── RowsRefused          rows that break a rule of the schema; trying again is no use
      │    └── UnknownRecord        a reference that resolves to nothing
      ├── HouseholdError         pets, devices, zone: missing or contradictory
      ├── ImportRefused          a file that is not what it claims; nothing of it was stored
@@ -38,6 +39,7 @@ __all__ = [
     "NotConverged",
     "PayloadError",
     "PortBusy",
+    "RowsRefused",
     "ScentwalkError",
     "StoreError",
     "UnknownRecord",
@@ -66,6 +68,10 @@ class DatabaseTooNew(StoreError):
 
 class DatabaseBusy(StoreError):
     """Another process holds the writer's lock of this file."""
+
+
+class RowsRefused(StoreError):
+    """Rows break a rule of the schema: nothing was written, and trying again is no use."""
 
 
 class UnknownRecord(StoreError):

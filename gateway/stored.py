@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from gateway.model import Edge, Evidence, RecordRef
 
 __all__ = [
+    "BootRow",
     "DatedFrame",
     "DayRow",
     "DeadLetter",
@@ -26,7 +27,8 @@ class DatedFrame:
     """A device's record with its place in time: what the store keeps of it.
 
     ``kind`` is the wire kind's name; ``fields`` are its values in wire order. ``dating`` says
-    where the time comes from (``wall``, ``offset``, ``bracket``, ``import``); a bracketed
+    where the time comes from (``wall``, ``offset``, ``bracket``, ``import``, ``corrected`` where
+    the device's clock was set later and its records moved with it); a bracketed
     frame lies somewhere in ``[earliest_ms, latest_ms]``. ``amount`` in ``unit`` and
     ``object`` are the kind's main figure and what it was about. ``boot`` and ``seq`` are None
     for imported rows, whose ``ref`` is made from the source's own key.
@@ -49,6 +51,18 @@ class DatedFrame:
     unit: str | None = None
     object: str | None = None
     set_aside: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BootRow:
+    """What is known of one boot's clock: ``anchors`` are (uptime, received - uptime) bounds in
+    ms, ascending; ``wall`` is (uptime, wall - uptime) as the device last told it.
+    """
+
+    device: str
+    boot: int
+    anchors: tuple[tuple[int, int], ...]
+    wall: tuple[int, int] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,105 @@
+"""The one clock. Made by the composition root, handed down; nothing else reads time.
+
+``now_ms`` dates things (UTC, may be stepped or simulated); ``steady_s`` only measures waits
+(real seconds that go forward, in a simulation too). Never: a default clock somebody forgot
+to pass.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Protocol
+
+__all__ = ["Clock", "SteppedClock", "SystemClock"]
+
+
+class Clock(Protocol):
+    """What every room may ask of time."""
+
+    @property
+    def source(self) -> str:
+        """Where the instants come from, as a database records it: ``system``, ``simulation``."""
+
+    def now_ms(self) -> int:
+        """The instant, integer ms UTC."""
+
+    def steady_s(self) -> float:
+        """Real seconds since an unnamed start; for waits, never for dating."""
+
+    async def sleep_until(self, at_ms: int) -> None:
+        """Return once ``now_ms() >= at_ms``."""
+
+
+class SystemClock:
+    """The machine's own clock."""
+
+    source = "system"
+    _LONGEST_WAIT_S = 30.0  # a wall clock may be set meanwhile: look again this often
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def steady_s(self) -> float:
+        return time.monotonic()
+
+    async def sleep_until(self, at_ms: int) -> None:
+        while (left_ms := at_ms - self.now_ms()) > 0:  # noqa: ASYNC110 (no event tells that time has come)
+            await asyncio.sleep(min(left_ms / 1000, self._LONGEST_WAIT_S))
+
+
+class SteppedClock:
+    """A simulated clock: it stands still until it is advanced, and runs at 1x once released.
+
+    Belongs to one event loop; ``advance`` and ``release`` are called on its thread.
+
+    Parameters
+    ----------
+    now_ms : int
+        The story's first instant, ms UTC.
+    """
+
+    source = "simulation"
+
+    def __init__(self, now_ms: int) -> None:
+        self._at_ms = now_ms
+        self._released_s: float | None = None
+        self._moved = asyncio.Event()
+
+    def now_ms(self) -> int:
+        if self._released_s is None:
+            return self._at_ms
+        return self._at_ms + int((self.steady_s() - self._released_s) * 1000)
+
+    def steady_s(self) -> float:
+        return time.monotonic()
+
+    def advance(self, by_ms: int) -> None:
+        """Move on by ``by_ms`` and wake whoever waited for that.
+
+        Raises
+        ------
+        ValueError
+            ``by_ms`` is negative: simulated time never goes back.
+        """
+        if by_ms < 0:
+            raise ValueError(f"a clock must advance by 0 ms or more, was told {by_ms}")
+        self._at_ms += by_ms
+        self._wake()
+
+    def release(self) -> None:
+        """From here on run at the speed of real time. Safe to call twice."""
+        if self._released_s is None:
+            self._released_s = self.steady_s()
+            self._wake()
+
+    def _wake(self) -> None:
+        self._moved.set()
+        self._moved = asyncio.Event()  # the next waiters wait for the next move
+
+    async def sleep_until(self, at_ms: int) -> None:
+        while (left_ms := at_ms - self.now_ms()) > 0:
+            if self._released_s is None:
+                await self._moved.wait()
+            else:
+                await asyncio.sleep(left_ms / 1000)

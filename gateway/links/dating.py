@@ -1,0 +1,138 @@
+"""Dates records: a device's uptime in, an instant with its reason out. Pure.
+
+A device says how long it has been running, sometimes also what its own clock shows; the hub
+says when a message arrived. From these three a boot's clock is learned:
+
+* **wall**: ``w - (u - uptime)``, where the device's own clock is plausible;
+* **offset**: ``uptime + f(uptime)``, where f is the least of ``o_a + rate * |uptime - u_a|``
+  over what was heard (``o_a = received - u_a``). A message never arrives before it was sent,
+  so every ``o_a`` is an upper bound of the true offset; a crystal drifts by less than
+  ``DRIFT_RATE``, so each bound carries over to other uptimes. What waited at the broker bounds
+  loosely and loses to what arrived at once;
+* **bracket**: a boot nobody heard live lies between the last thing known before it and the
+  first thing known after it.
+
+Nothing here reads a clock or keeps a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+__all__ = ["CLOCK_KNOWN_MS", "UPTIME_MAX_MS", "BootClock", "Dated", "Heard", "is_plausible_wall"]
+
+CLOCK_KNOWN_MS = 1_577_836_800_000
+"""2020-01-01: a clock that shows less was never set (a Pi without a battery boots in 1970)."""
+_FAR_FUTURE_MS = 4_102_444_800_000  # 2100-01-01
+_AHEAD_MS = 86_400_000  # a simulated device runs up to six hours ahead of the hub's clock
+UPTIME_MAX_MS = 20 * 366 * 86_400_000
+"""No device of a home runs for 20 years without a restart; more is nonsense, and instants
+made from it would leave the calendar."""
+DRIFT_RATE = 100e-6
+"""A watch crystal with its temperature error stays within 100 ppm (8.6 s a day)."""
+_ANCHOR_EVERY_MS = 6 * 3_600_000  # one bound is kept for each six hours of uptime
+_STEP_MS = 60_000
+"""A device's wall clock that moved more than this against its uptime was set, not drifting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """One live message of a boot: uptime when sent, instant received, its wall clock or None."""
+
+    sent_ms: int
+    received_ms: int
+    wall_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Dated:
+    """An instant with where it comes from: ``wall``, ``offset`` or ``bracket``. A bracketed
+    instant lies anywhere in ``[earliest_ms, latest_ms]``; ``earliest_ms`` None = no bound.
+    """
+
+    at_ms: int
+    dating: str
+    earliest_ms: int | None = None
+    latest_ms: int | None = None
+
+
+def is_plausible_wall(wall_ms: int, *, now_ms: int) -> bool:
+    """Whether a device's own clock may be believed, given the hub's.
+
+    Not before 2020, not more than a day ahead of the hub; behind it is what late delivery
+    looks like. A hub whose own clock was never set cannot object.
+    """
+    if now_ms < CLOCK_KNOWN_MS:
+        return CLOCK_KNOWN_MS <= wall_ms < _FAR_FUTURE_MS
+    return CLOCK_KNOWN_MS <= wall_ms <= now_ms + _AHEAD_MS
+
+
+@dataclass(frozen=True, slots=True)
+class BootClock:
+    """What is known of one boot's clock.
+
+    ``anchors`` are (uptime, received - uptime) bounds, ascending, one per six hours of uptime;
+    ``wall`` is (uptime, wall - uptime) of the message sent last with a plausible wall clock.
+    """
+
+    anchors: tuple[tuple[int, int], ...] = ()
+    wall: tuple[int, int] | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether the boot was heard live, or told the time."""
+        return bool(self.anchors) or self.wall is not None
+
+    def learn(self, heard: Iterable[Heard]) -> BootClock:
+        """The clock with these live messages taken in; order does not matter."""
+        bounds = {uptime // _ANCHOR_EVERY_MS: (offset, uptime) for uptime, offset in self.anchors}
+        wall = self.wall
+        for message in heard:
+            bucket = message.sent_ms // _ANCHOR_EVERY_MS
+            bound = (message.received_ms - message.sent_ms, message.sent_ms)
+            bounds[bucket] = min(bounds.get(bucket, bound), bound)
+            if message.wall_ms is not None and is_plausible_wall(message.wall_ms, now_ms=message.received_ms):
+                told = (message.sent_ms, message.wall_ms - message.sent_ms)
+                wall = told if wall is None else max(wall, told)
+        anchors = tuple(sorted((uptime, offset) for offset, uptime in bounds.values()))
+        return replace(self, anchors=anchors, wall=wall)
+
+    def offset_at(self, uptime_ms: int) -> int | None:
+        """What to add to an uptime (ms) by what was heard; None for a boot never heard live."""
+        return min(
+            (offset + int(DRIFT_RATE * abs(uptime_ms - at)) for at, offset in self.anchors),
+            default=None,
+        )
+
+    def started_ms(self) -> int | None:
+        """When this boot began, or None where nobody knows."""
+        if self.wall is not None:
+            return self.wall[1]
+        return self.offset_at(0)
+
+    def date(self, uptime_ms: int, *, wall_offset_ms: int | None) -> Dated | None:
+        """The instant of a record, or None for a boot never heard.
+
+        Parameters
+        ----------
+        uptime_ms : int
+            The record's own uptime.
+        wall_offset_ms : int or None
+            ``w - u`` of the message that brought it, where that is plausible. A later message
+            of the boot overrules it when the clock was set in between (by more than 60 s).
+        """
+        if self.wall is not None:
+            told = self.wall[1]
+            if wall_offset_ms is not None and abs(wall_offset_ms - told) <= _STEP_MS:
+                told = wall_offset_ms
+            return Dated(uptime_ms + told, "wall")
+        offset = self.offset_at(uptime_ms)
+        return None if offset is None else Dated(uptime_ms + offset, "offset")
+
+    def set_by_ms(self, later: BootClock) -> int:
+        """By how much the device's wall clock was set between this and ``later``; 0 = it was not."""
+        if self.wall is None or later.wall is None:
+            return 0
+        moved = later.wall[1] - self.wall[1]
+        return moved if abs(moved) > _STEP_MS else 0

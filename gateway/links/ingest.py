@@ -1,0 +1,251 @@
+"""Stores what was heard: messages in, durable rows out, then the acknowledgement, then the mark.
+
+One batch is one transaction: frames, dead letters, counters, day rows and marks stand or
+fall together, and only when they stand is anything acknowledged. A message that comes again
+changes nothing but a counter. A message that cannot be stored never holds up another: it
+becomes a dead letter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
+
+from firmware_bridge import wire
+from gateway.errors import RowsRefused, StoreError
+from gateway.links.clock import Clock
+from gateway.links.inbox import Delivery, Inbox
+from gateway.links.payloads import Reading, dead_letter, read_payload
+from gateway.links.placing import Touched, place
+from gateway.links.rollups import Rollups
+from gateway.store.transaction import Transaction
+from gateway.store.writer import Writer
+
+__all__ = ["CommitRule", "Ingest", "MarkLink", "Outcome", "store_readings"]
+
+COUNTERS = (
+    "messages",  # heard, whatever became of them
+    "records_stored",
+    "records_known",  # stored before: redelivered, or heard twice
+    "dead_letters",
+    "retained_events",  # on an event topic, where nothing should be retained
+    "records_unbound",  # of a device that serves no pet yet: stored, in no series
+    "dropped_by_device",  # a device's ring overflowed before it was heard
+    "records_redated",
+)
+"""Every counter kept in the database, each with a line on the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRule:
+    """When a batch is committed (CONTRACTS, Commit). Seconds are steady seconds.
+
+    At once on an urgent record; when ``many`` wait and ``quiet_s`` brought no new one, or
+    ``window`` is reached; else ``longest_s`` after the first.
+    """
+
+    window: int
+    many: int = 16
+    quiet_s: float = 0.020
+    longest_s: float = 5.0
+
+    def wait_s(self, *, count: int, urgent: bool, first_s: float, last_s: float, now_s: float) -> float | None:
+        """How much longer to wait for more; 0 or less = commit now, None = nothing waits."""
+        if count == 0:
+            return None
+        if urgent or count >= self.window:
+            return 0.0
+        due_s = first_s + self.longest_s
+        if count >= self.many:
+            due_s = min(due_s, last_s + self.quiet_s)
+        return due_s - now_s
+
+
+class MarkLink(Protocol):
+    """What ingest asks of a link after a commit."""
+
+    def acknowledge(self, deliveries: Iterable[Delivery]) -> None:
+        """Tell the sender that these are stored."""
+
+    def publish_marks(self, marks: dict[str, dict[int, int]]) -> None:
+        """Tell these devices up to which record everything is stored."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one transaction did: marks by device, what was counted, and the touched time."""
+
+    counted: Counter[str] = field(default_factory=Counter)
+    marks: dict[str, dict[int, int]] = field(default_factory=dict)
+    touched: Touched = field(default_factory=Touched)
+
+
+def store_readings(tx: Transaction, readings: tuple[Reading, ...], *, rollups: Rollups) -> Outcome:
+    """Write what was read, in the caller's transaction, and say what that did.
+
+    Order of messages and their repetition do not matter: the rows are the same.
+    """
+    outcome = Outcome()
+    counted = outcome.counted
+    counted["messages"] = len(readings)
+    counted["retained_events"] = sum(reading.retained for reading in readings)
+    counted["dead_letters"] = tx.add_dead_letters(letter for reading in readings for letter in reading.letters)
+    placed = place(tx, readings)
+    outcome.touched = placed.touched
+    counted["records_stored"] = len(placed.new)
+    counted["records_known"] = sum(len(reading.frames) for reading in readings) - len(placed.new)
+    counted["records_redated"] = placed.redated
+    home = tx.household()
+    counted["records_unbound"] = sum(not home.bindings_at(frame.device, frame.start_ms) for frame in placed.new)
+    rollups.refresh(tx, home, placed.touched)
+    counted["dropped_by_device"] = _advance_marks(tx, readings, outcome.marks)
+    for name, by in sorted(counted.items()):
+        if by:
+            tx.bump(name, by)
+    return outcome
+
+
+def _advance_marks(tx: Transaction, readings: tuple[Reading, ...], marks: dict[str, dict[int, int]]) -> int:
+    """Move the marks of every boot heard; returns how many records its device had dropped."""
+    lowest: dict[tuple[str, int], int] = defaultdict(int)
+    for reading in readings:
+        if reading.header is not None:
+            key = (reading.raw.device, reading.header.boot)
+            lowest[key] = max(lowest[key], reading.lowest_held or 0)
+    dropped = 0
+    for (device, boot), held in sorted(lowest.items()):
+        mark = tx.advance_mark(device, boot, first_seq=wire.FIRST_SEQ)
+        missing = tx.skip_dropped(device, boot, mark=mark or 0, lowest_held=held)
+        if missing:
+            dropped += missing
+            tx.advance_mark(device, boot, first_seq=wire.FIRST_SEQ)
+    for device in sorted({device for device, _ in lowest}):
+        marks[device] = tx.marks(device)
+    return dropped
+
+
+def _refused(delivery: Delivery, problem: RowsRefused) -> Reading:
+    """The reading of a message that the store refuses: a dead letter, so that it ends there."""
+    read = read_payload(delivery.raw)
+    count = 0 if read.header is None else read.header.count
+    first = 0 if read.header is None else read.header.first_seq
+    letters = tuple(
+        dead_letter(
+            delivery.raw,
+            "refused_by_store",
+            str(problem),
+            boot=None if read.header is None else read.header.boot,
+            seq=None if read.header is None else seq,
+            payload=delivery.raw.payload if seq == first else b"",
+        )
+        for seq in range(first, first + max(count, 1))
+    )
+    return Reading(delivery.raw, read.header, (), letters)
+
+
+class Ingest:
+    """The task that turns deliveries into rows. `run` it beside the link.
+
+    Parameters
+    ----------
+    inbox : Inbox
+        Where the link puts messages.
+    link : MarkLink
+        Told after every commit.
+    writer : Writer
+        The one writer.
+    rollups : Rollups
+        Keeps the day rows of touched time.
+    clock : Clock
+        For waits only.
+    rule : CommitRule
+        ``window`` is the link's in-flight window.
+
+    Attributes
+    ----------
+    failed_commits : int
+        Times the store could not write; each batch was tried again, nothing was acknowledged.
+    trouble : str
+        Why it could not, last; empty while it can.
+    """
+
+    _AGAIN_S = 1.0
+
+    def __init__(
+        self, *, inbox: Inbox, link: MarkLink, writer: Writer, rollups: Rollups, clock: Clock, rule: CommitRule
+    ) -> None:
+        self._inbox = inbox
+        self._link = link
+        self._writer = writer
+        self._rollups = rollups
+        self._clock = clock
+        self._rule = rule
+        self.failed_commits = 0
+        self.trouble = ""
+
+    async def run(self) -> None:
+        """Publish the marks of the database, then store what comes until cancelled."""
+        self._link.publish_marks(await self._writer.run(lambda tx: tx.all_marks()))
+        while True:
+            deliveries, readings = await self._gather()
+            await self._commit(deliveries, readings)
+
+    async def _gather(self) -> tuple[list[Delivery], list[Reading]]:
+        """The next batch, as the rule closes it."""
+        deliveries: list[Delivery] = []
+        readings: list[Reading] = []
+        urgent = False
+        first_s = last_s = 0.0
+        while True:
+            now_s = self._clock.steady_s()
+            wait_s = self._rule.wait_s(
+                count=len(deliveries), urgent=urgent, first_s=first_s, last_s=last_s, now_s=now_s
+            )
+            if wait_s is not None and wait_s <= 0:
+                return deliveries, readings
+            more = await self._inbox.take(limit=self._rule.window - len(deliveries), timeout_s=wait_s)
+            if more:
+                last_s = self._clock.steady_s()
+                first_s = first_s if deliveries else last_s
+                deliveries += more
+                readings += (read_payload(delivery.raw, retained=delivery.retained) for delivery in more)
+                urgent = urgent or any(reading.urgent for reading in readings[-len(more) :])
+
+    async def _commit(self, deliveries: list[Delivery], readings: list[Reading]) -> None:
+        """Store a batch whole; where the store refuses a row, one message at a time."""
+        try:
+            await self._store(deliveries, readings)
+        except RowsRefused:
+            for delivery, reading in zip(deliveries, readings, strict=True):
+                try:
+                    await self._store([delivery], [reading])
+                except RowsRefused as problem:
+                    await self._store([delivery], [_refused(delivery, problem)])
+
+    async def _store(self, deliveries: list[Delivery], readings: list[Reading]) -> None:
+        """Store, acknowledge, publish the marks. A store that cannot write is tried again:
+        nothing more is taken from the inbox meanwhile, so the broker keeps the rest.
+        """
+        write = partial(
+            store_readings,
+            readings=tuple(readings),
+            rollups=self._rollups,
+        )
+        while True:
+            try:
+                outcome = await self._writer.run(write)
+            except RowsRefused:
+                raise
+            except StoreError as problem:
+                self.failed_commits += 1
+                self.trouble = str(problem)
+                await asyncio.sleep(self._AGAIN_S)
+            else:
+                self.trouble = ""
+                self._link.acknowledge(deliveries)
+                self._link.publish_marks(outcome.marks)
+                return

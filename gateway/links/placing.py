@@ -1,0 +1,190 @@
+"""Puts records in time and stores them: readings in, new and moved rows out.
+
+What a batch teaches about a boot's clock is taken in first, then its records are dated, then
+rows that were dated with less knowledge are moved: an offset that turned out late, a device
+clock that was set, a bracket that got narrower.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+
+from gateway.links.dating import CLOCK_KNOWN_MS, BootClock, Dated, Heard, is_plausible_wall
+from gateway.links.payloads import Reading, as_frame, dated_frame, heard_ms
+from gateway.store.transaction import Transaction
+from gateway.stored import BootRow, DatedFrame
+
+__all__ = ["Placed", "Touched", "place"]
+
+_NOTICEABLE_MS = 1_000
+"""A better offset moves stored rows only where they are off by more: radio jitter is not news."""
+
+
+@dataclass(slots=True)
+class Touched:
+    """Per device, the spans of time whose rows changed, ``(from_ms, to_ms)``."""
+
+    spans: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, frame: DatedFrame) -> None:
+        """Everything this row may weigh on."""
+        self.spans[frame.device].append((frame.start_ms, max(frame.end_ms, heard_ms(frame))))
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """What placing did: the rows that are new, how many old ones moved, the time they touch."""
+
+    new: tuple[DatedFrame, ...]
+    redated: int
+    touched: Touched
+
+
+_AHEAD_MS = 86_400_000
+
+
+def _date(clock: BootClock, uptime_ms: int, *, received_ms: int, wall_offset_ms: int | None = None) -> Dated | None:
+    """The instant of a record, or None: no clock known, or one that puts it days after its arrival."""
+    dated = clock.date(uptime_ms, wall_offset_ms=wall_offset_ms)
+    if dated is not None and received_ms >= CLOCK_KNOWN_MS and dated.at_ms > received_ms + _AHEAD_MS:
+        return None
+    return dated
+
+
+def _wall_offset(reading: Reading) -> int | None:
+    if reading.wall_ms is None or reading.sent_ms is None:
+        return None
+    if not is_plausible_wall(reading.wall_ms, now_ms=reading.raw.received_ms):
+        return None
+    return reading.wall_ms - reading.sent_ms
+
+
+def _learn(tx: Transaction, device: str, readings: list[Reading]) -> tuple[dict[int, BootClock], list[DatedFrame]]:
+    """The clocks of a device's boots with this batch taken in, and the rows that moves."""
+    clocks = {row.boot: BootClock(row.anchors, row.wall) for row in tx.boots(device)}
+    heard: dict[int, list[Heard]] = defaultdict(list)
+    for reading in readings:
+        if reading.header is not None and reading.sent_ms is not None and not reading.retained:
+            heard[reading.header.boot].append(Heard(reading.sent_ms, reading.raw.received_ms, reading.wall_ms))
+    moved: list[DatedFrame] = []
+    for boot, messages in sorted(heard.items()):
+        before = clocks.get(boot, BootClock())
+        after = before.learn(messages)
+        if after == before:
+            continue
+        clocks[boot] = after
+        tx.save_boot(BootRow(device, boot, after.anchors, after.wall))
+        set_by_ms = before.set_by_ms(after)
+        if set_by_ms:
+            moved += (_shifted(row, set_by_ms) for row in tx.frames_of_boot(device, boot, datings=("wall",)))
+        elif after.wall is None and _tightened(before, after):
+            moved += _redated(tx.frames_of_boot(device, boot, datings=("offset",)), after)
+    return clocks, moved
+
+
+def _tightened(before: BootClock, after: BootClock) -> bool:
+    """Whether rows dated by the earlier bounds are now known to be noticeably late."""
+    for uptime_ms, offset_ms in before.anchors:
+        now_ms = after.offset_at(uptime_ms)
+        if now_ms is not None and offset_ms - now_ms > _NOTICEABLE_MS:
+            return True
+    return False
+
+
+def _shifted(row: DatedFrame, by_ms: int) -> DatedFrame:
+    return replace(row, start_ms=row.start_ms + by_ms, end_ms=row.end_ms + by_ms, dating="corrected")
+
+
+def _again(row: DatedFrame, dated: Dated) -> DatedFrame:
+    fresh = dated_frame(as_frame(row), dated, received_ms=row.received_ms)
+    return replace(fresh, set_aside=row.set_aside)
+
+
+def _redated(rows: tuple[DatedFrame, ...], clock: BootClock) -> list[DatedFrame]:
+    moved = []
+    for row in rows:
+        assert row.uptime_ms is not None
+        dated = _date(clock, row.uptime_ms, received_ms=row.received_ms)
+        if dated is not None and abs(heard_ms(row) - dated.at_ms) > _NOTICEABLE_MS:
+            moved.append(_again(row, dated))
+    return moved
+
+
+def _bracketed(tx: Transaction, device: str, clocks: dict[int, BootClock]) -> list[DatedFrame]:
+    """Rows of boots nobody heard live, each with the narrowest bracket that is now known.
+
+    The boot began after the last thing known of an earlier one, and its last record was made
+    before the next known boot began (else before it arrived here); inside the boot records
+    keep their distances. A restart usually follows at once, so the late end is taken.
+    """
+    boots: dict[int, list[DatedFrame]] = defaultdict(list)
+    for row in tx.bracketed_frames(device):
+        assert row.boot is not None
+        boots[row.boot].append(row)
+    moved = []
+    for boot, rows in sorted(boots.items()):
+        clock = clocks.get(boot, BootClock())
+        last_ms = max(as_frame(row).uptime_ms for row in rows)
+        starts = [
+            began for later, known in clocks.items() if later > boot and (began := known.started_ms()) is not None
+        ]
+        latest_ms = min([*starts, *(row.received_ms for row in rows)])
+        before_ms = tx.newest_before_boot(device, boot)
+        for row in rows:
+            uptime_ms = as_frame(row).uptime_ms
+            dated = _date(clock, uptime_ms, received_ms=row.received_ms)
+            if dated is None:
+                end_ms = latest_ms - (last_ms - uptime_ms)
+                start_ms = None if before_ms is None else min(before_ms + uptime_ms, end_ms)
+                dated = Dated(end_ms, "bracket", start_ms, end_ms)
+            fresh = _again(row, dated)
+            if fresh != row:
+                moved.append(fresh)
+    return moved
+
+
+def place(tx: Transaction, readings: tuple[Reading, ...]) -> Placed:
+    """Date and store every record of a batch; rows stored before stay as they are.
+
+    A retained message is no live one: it may be weeks old, and teaches nothing about clocks.
+    """
+    touched = Touched()
+    new: list[DatedFrame] = []
+    redated = 0
+    by_device: dict[str, list[Reading]] = defaultdict(list)
+    for reading in readings:
+        if reading.frames:
+            by_device[reading.raw.device].append(reading)
+    for device, own in sorted(by_device.items()):
+        clocks, moved = _learn(tx, device, own)
+        _move(tx, moved, touched)
+        fresh = []
+        for reading in own:
+            assert reading.header is not None
+            clock = clocks.get(reading.header.boot, BootClock())
+            for frame in reading.frames:
+                at_ms = reading.raw.received_ms
+                dated = _date(clock, frame.uptime_ms, received_ms=at_ms, wall_offset_ms=_wall_offset(reading))
+                if dated is None:  # narrowed below, once its neighbours are known
+                    dated = Dated(at_ms, "bracket", None, at_ms)
+                fresh.append(dated_frame(frame, dated, received_ms=at_ms))
+        stored = tx.add_frames(fresh)
+        known = {row.ref for row in stored}
+        new += stored
+        for row in stored:
+            touched.add(row)
+        narrowed = _bracketed(tx, device, clocks)
+        _move(tx, narrowed, touched)
+        redated += len(moved) + sum(row.ref not in known for row in narrowed)
+    return Placed(tuple(new), redated, touched)
+
+
+def _move(tx: Transaction, rows: list[DatedFrame], touched: Touched) -> None:
+    """Write the rows' new times; both the old and the new place are touched."""
+    for row in rows:
+        before = tx.frame(row.ref)
+        if before is not None:
+            touched.add(before)
+        touched.add(row)
+    tx.redate_frames(rows)

@@ -1,0 +1,414 @@
+"""Keeps the day rows: frames in, 15-minute sums and coverage out.
+
+The frames are the truth. A slot of a day row is a function of the frames around it and of
+the bindings, so it does not matter in which order, how late or how often they came, and
+`Rollups.rebuild` gives the same rows from the frames alone.
+
+Coverage says when an event could have been seen; what is not covered is unknown, never zero.
+A tracker covers what it was worn. A bowl covers the time between two records whose numbers
+follow each other in one boot: what its ring delivered late was heard all the same, and where
+a number is missing an event may be. A pet with two bowls is covered where both are.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from firmware_bridge import wire
+from gateway.errors import ConfigError
+from gateway.links.placing import Touched
+from gateway.measure.days import (
+    NIGHT_END_HOUR,
+    NIGHT_START_HOUR,
+    SLOT_MS,
+    dates_between,
+    day_interval,
+    local_day,
+    slot_hours,
+)
+from gateway.model import Household, Interval, Series
+from gateway.ontology.vocabulary import Ontology, Property
+from gateway.store.transaction import Transaction
+from gateway.stored import DatedFrame, DayRow
+
+__all__ = ["BOWL_GAP_MS", "IMPORT_GAP_MS", "Rollups"]
+
+BOWL_GAP_MS = 3_600_000
+"""A bowl says something every few minutes; one that was silent for longer was not weighing."""
+IMPORT_GAP_MS = 86_400_000
+"""An imported history holds visits and refills, no beats: a feeder that reported within a
+day is taken as having worked in between (the longest real pause of two cats is 17.8 h)."""
+_COUNT = "count"
+
+Gap = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """A property and how a record adds to it: the sum of ``columns``, or 1 where there are none."""
+
+    property: Property
+    columns: tuple[int, ...]
+
+    def value(self, frame: DatedFrame) -> int:
+        return sum(int(frame.fields[at]) for at in self.columns) if self.columns else 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """The properties that one wire kind of certain devices feeds; ``worn`` is the column of
+    the coverage it carries itself, None where coverage comes from the sequence numbers.
+    """
+
+    kind: str
+    device_kinds: tuple[str, ...]
+    measured: tuple[_Measured, ...]
+    worn: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Slots ``first..last`` of one local day of one set of pets, from one source: what is
+    recomputed at once. ``serving`` holds, per device, when it served exactly these pets.
+    """
+
+    source: _Source
+    pets: frozenset[str]
+    date: str
+    day: Interval
+    first: int
+    last: int
+    serving: Mapping[str, tuple[Interval, ...]]
+
+    @property
+    def start_ms(self) -> int:
+        return self.day.start_ms + self.first * SLOT_MS
+
+    @property
+    def end_ms(self) -> int:
+        return min(self.day.start_ms + (self.last + 1) * SLOT_MS, self.day.end_ms)
+
+    @property
+    def slots(self) -> range:
+        return range(self.first, self.last + 1)
+
+    def bound(self, start_ms: int, end_ms: int) -> Iterator[tuple[str, int, int]]:
+        """(device, from, to) of every stretch of ``[start_ms, end_ms)`` a device served."""
+        for device, stretches in self.serving.items():
+            for stretch in stretches:
+                low_ms, high_ms = max(start_ms, stretch.start_ms), min(end_ms, stretch.end_ms)
+                if low_ms < high_ms:
+                    yield device, low_ms, high_ms
+
+
+def _columns(observed: Property, kind: wire.Kind) -> tuple[int, ...]:
+    """Where the ontology's ``wire_field`` stands in a record: ``low + mid + high``, ``count``."""
+    names = [name.strip() for name in str(observed.wire_field).split("+")]
+    if names == [_COUNT]:
+        return ()
+    found = []
+    for name in names:
+        for at, field in enumerate(kind.fields):
+            if name in (field.name, f"{field.name}_{field.unit}") or (name == field.unit and len(kind.fields) == 1):
+                found.append(at)
+    if len(found) != len(names):
+        fields = ", ".join(field.name for field in kind.fields)
+        raise ConfigError(
+            f"series.toml, property.{observed.id}: wire field must name fields of {kind.name} ({fields}), "
+            f"is {observed.wire_field!r}"
+        )
+    return tuple(found)
+
+
+def _sources(ontology: Ontology) -> tuple[_Source, ...]:
+    grouped: dict[tuple[int, tuple[str, ...]], list[_Measured]] = defaultdict(list)
+    for observed in ontology.properties.values():
+        summed = observed.kind in ("duration", "mass", "count")  # a level or a rate adds up to nothing
+        if observed.wire_kind is not None and summed:
+            grouped[observed.wire_kind, observed.captured_by].append(
+                _Measured(observed, _columns(observed, wire.KINDS[observed.wire_kind]))
+            )
+    return tuple(
+        _Source(
+            kind=wire.KINDS[code].name,
+            device_kinds=device_kinds,
+            measured=tuple(measured),
+            worn=next((at for at, field in enumerate(wire.KINDS[code].fields) if field.name == "worn"), None),
+        )
+        for (code, device_kinds), measured in grouped.items()
+    )
+
+
+def _bound(home: Household, device: str, pets: frozenset[str], within: Interval) -> tuple[Interval, ...]:
+    """When, inside ``within``, the device served exactly these pets."""
+    found = []
+    for binding in home.bindings:
+        if binding.device == device and binding.pets == pets:
+            start_ms = max(binding.valid_from_ms, within.start_ms)
+            end_ms = within.end_ms if binding.valid_to_ms is None else min(binding.valid_to_ms, within.end_ms)
+            if start_ms < end_ms:
+                found.append(Interval(start_ms, end_ms))
+    return tuple(found)
+
+
+def _counts(frame: DatedFrame, day: Interval) -> bool:
+    """Whether a frame counts in this day: not set aside, and for certain of this day."""
+    if frame.set_aside is not None:
+        return False
+    return frame.dating != "bracket" or _within(frame.earliest_ms, frame.latest_ms, day)
+
+
+def _within(earliest_ms: int | None, latest_ms: int | None, day: Interval) -> bool:
+    if earliest_ms is None or latest_ms is None:
+        return False
+    return day.start_ms <= earliest_ms and latest_ms < day.end_ms
+
+
+def _merged(gaps: Iterable[Gap]) -> list[Gap]:
+    """Spans without overlap, ascending."""
+    merged: list[Gap] = []
+    for start_ms, end_ms in sorted(gaps):
+        if merged and start_ms <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end_ms))
+        else:
+            merged.append((start_ms, end_ms))
+    return merged
+
+
+class Rollups:
+    """Recomputes the slots that frames have touched.
+
+    Parameters
+    ----------
+    ontology : Ontology
+        Which property a wire record feeds, and from which kinds of device.
+    """
+
+    def __init__(self, ontology: Ontology) -> None:
+        self._sources = _sources(ontology)
+        self._ontology = ontology
+
+    def refresh(self, tx: Transaction, home: Household, touched: Touched) -> int:
+        """Bring the day rows around touched time up to date; returns how many changed.
+
+        A device that serves no pet has no series; binding it later calls `rebuild`.
+        """
+        if not home.zones:
+            return 0
+        kinds = {device.id: device.kind for device in home.devices}
+        wanted: dict[tuple[_Source, frozenset[str], str], tuple[int, int]] = {}
+        for device, spans in sorted(touched.spans.items()):
+            for source in self._sources:
+                if kinds.get(device) not in source.device_kinds:
+                    continue
+                reach_ms = 0 if source.worn is not None else BOWL_GAP_MS
+                for start_ms, end_ms in _merged((at - reach_ms, to + reach_ms) for at, to in spans):
+                    for date, lowest, highest in _slots(home, start_ms, end_ms):
+                        for pets in _served(home, device, date):
+                            key = (source, pets, date)
+                            low, high = wanted.get(key, (lowest, highest))
+                            wanted[key] = (min(low, lowest), max(high, highest))
+        parts = sorted(wanted.items(), key=lambda item: (item[0][2], sorted(item[0][1]), item[0][0].kind))
+        return sum(
+            self._recompute(tx, home, _part(home, source, pets, date, first=first, last=last))
+            for (source, pets, date), (first, last) in parts
+        )
+
+    def rebuild(self, tx: Transaction, home: Household, devices: tuple[str, ...] | None = None) -> int:
+        """Make every day row what the frames say; returns how many changed.
+
+        Parameters
+        ----------
+        devices : tuple of str, optional
+            Only days these devices said something about; None = all devices.
+        """
+        if not home.zones:
+            return 0
+        names = tuple(device.id for device in home.devices) if devices is None else devices
+        spans = [span for name in names if (span := tx.span_of_device(name)) is not None]
+        if not spans:
+            return 0
+        first = local_day(min(start for start, _ in spans) - BOWL_GAP_MS, home.zones)
+        last = local_day(max(end for _, end in spans) + BOWL_GAP_MS, home.zones)
+        kept = {series.pet: frozenset(series.pet.split("+")) for series in tx.all_series()}
+        everyone = {binding.pets for binding in home.bindings} | set(kept.values())
+        changed = 0
+        for date in dates_between(first, last):
+            whole = day_interval(date, home.zones)
+            last_slot = (whole.length_ms - 1) // SLOT_MS
+            for source in self._sources:
+                for pets in sorted(everyone, key=sorted):
+                    part = _part(home, source, pets, date, first=0, last=last_slot)
+                    changed += self._recompute(tx, home, part)
+        return changed
+
+    def _recompute(self, tx: Transaction, home: Household, part: _Part) -> int:
+        """Recompute the slots of one part; returns how many day rows changed."""
+        size = -(-part.day.length_ms // SLOT_MS)
+        frames = _frames(tx, part)
+        covered = _covered(tx, part, frames)
+        set_aside = _reasons(tx, part)
+        hours = slot_hours(part.date, home.zones)
+        owner = "+".join(sorted(part.pets))
+        changed = 0
+        for measured in part.source.measured:
+            observed = measured.property
+            series = Series(self._ontology.series_id(owner, observed.id), owner, observed.id, observed.unit)
+            counted = [not observed.night_only or hour >= NIGHT_START_HOUR or hour < NIGHT_END_HOUR for hour in hours]
+            before = tx.day(series.id, part.date)
+            if before is None or len(before.sums) != size:
+                sums, cover = [0] * size, [0] * size
+            else:
+                sums, cover = list(before.sums), list(before.covered)
+            for at in part.slots:
+                sums[at] = sum(measured.value(frame) for frame in frames.get(at, ())) if counted[at] else 0
+                cover[at] = covered[at] if counted[at] else 0
+            n = _count(tx, part, counted)
+            if before is None and n == 0 and set_aside is None and not any(cover):
+                continue
+            tx.save_series(series)
+            changed += tx.save_day(
+                DayRow(
+                    series=series.id,
+                    date=part.date,
+                    start_ms=part.day.start_ms,
+                    end_ms=part.day.end_ms,
+                    n=n,
+                    sums=tuple(sums),
+                    covered=tuple(cover),
+                    set_aside=set_aside,
+                )
+            )
+        return changed
+
+
+def _part(home: Household, source: _Source, pets: frozenset[str], date: str, *, first: int, last: int) -> _Part:
+    day = day_interval(date, home.zones)
+    serving = {
+        device.id: bound
+        for device in home.devices
+        if device.kind in source.device_kinds and (bound := _bound(home, device.id, pets, day))
+    }
+    return _Part(source, pets, date, day, first, last, serving)
+
+
+def _count(tx: Transaction, part: _Part, counted: list[bool]) -> int:
+    """How many records of the day count, in the slots that count."""
+    starts = [part.day.start_ms + at * SLOT_MS for at, yes in enumerate(counted) if yes]
+    runs = _merged((start_ms, min(start_ms + SLOT_MS, part.day.end_ms)) for start_ms in starts)
+    return sum(
+        tx.count_frames(
+            device,
+            part.source.kind,
+            start_ms=low_ms,
+            end_ms=high_ms,
+            day_start_ms=part.day.start_ms,
+            day_end_ms=part.day.end_ms,
+        )
+        for start_ms, end_ms in runs
+        for device, low_ms, high_ms in part.bound(start_ms, end_ms)
+    )
+
+
+def _slots(home: Household, start_ms: int, end_ms: int) -> list[tuple[str, int, int]]:
+    """(date, first slot, last slot) of every day that ``[start_ms, end_ms]`` touches."""
+    found = []
+    for date in dates_between(local_day(start_ms, home.zones), local_day(end_ms, home.zones)):
+        day = day_interval(date, home.zones)
+        last = (day.length_ms - 1) // SLOT_MS
+        low = max(0, (start_ms - day.start_ms) // SLOT_MS)
+        high = min(last, (end_ms - day.start_ms) // SLOT_MS)
+        if day.length_ms > 0:
+            found.append((date, low, high))
+    return found
+
+
+def _served(home: Household, device: str, date: str) -> set[frozenset[str]]:
+    """Every set of pets the device served at some time of that day."""
+    day = day_interval(date, home.zones)
+    return {
+        binding.pets
+        for binding in home.bindings
+        if binding.device == device
+        and binding.valid_from_ms < day.end_ms
+        and (binding.valid_to_ms is None or binding.valid_to_ms > day.start_ms)
+    }
+
+
+def _frames(tx: Transaction, part: _Part) -> dict[int, list[DatedFrame]]:
+    """The records that count, by the slot they start in."""
+    found: dict[int, list[DatedFrame]] = defaultdict(list)
+    for device, low_ms, high_ms in part.bound(part.start_ms, part.end_ms):
+        for frame in tx.frames((device,), start_ms=low_ms, end_ms=high_ms, kinds=(part.source.kind,)):
+            if _counts(frame, part.day):
+                found[(frame.start_ms - part.day.start_ms) // SLOT_MS].append(frame)
+    return found
+
+
+def _covered(tx: Transaction, part: _Part, frames: Mapping[int, list[DatedFrame]]) -> dict[int, int]:
+    """Covered ms by slot: per device, then the least of the devices that served in the slot."""
+    of_device: dict[str, Mapping[int, int]] = {
+        device: _between_records(tx, device, part)
+        if part.source.worn is None
+        else _worn(frames, device, part.source.worn)
+        for device in part.serving
+    }
+    covered = {}
+    for at in part.slots:
+        start_ms = part.day.start_ms + at * SLOT_MS
+        end_ms = min(start_ms + SLOT_MS, part.day.end_ms)
+        serving = {device for device, _, _ in part.bound(start_ms, end_ms)}
+        covered[at] = min((end_ms - start_ms, *(of_device[device].get(at, 0) for device in serving))) if serving else 0
+    return covered
+
+
+def _worn(frames: Mapping[int, list[DatedFrame]], device: str, column: int) -> dict[int, int]:
+    """Worn ms by slot, as the records of a tracker carry it."""
+    return {
+        at: sum(int(frame.fields[column]) for frame in records if frame.device == device)
+        for at, records in frames.items()
+    }
+
+
+def _between_records(tx: Transaction, device: str, part: _Part) -> dict[int, int]:
+    """Covered ms by slot, from records whose numbers follow each other."""
+    gaps: list[Gap] = []
+    last: tuple[int | None, int | None, int] | None = None
+    signs = tx.signs_of_life(
+        device,
+        from_ms=part.start_ms,
+        to_ms=part.end_ms,
+        reach_ms=BOWL_GAP_MS,
+        import_reach_ms=IMPORT_GAP_MS,
+    )
+    for boot, seq, at_ms, earliest_ms, latest_ms in signs:
+        if earliest_ms is not None and not _within(earliest_ms, latest_ms, part.day):
+            last = None
+            continue
+        if last is not None and last[0] == boot:
+            follows = boot is None or (seq is not None and last[1] is not None and seq == last[1] + 1)
+            longest_ms = IMPORT_GAP_MS if boot is None else BOWL_GAP_MS
+            if follows and 0 < at_ms - last[2] <= longest_ms:
+                gaps.append((last[2], at_ms))
+        last = (boot, seq, at_ms)
+    covered: dict[int, int] = defaultdict(int)
+    for start_ms, end_ms in _merged(gaps):
+        at_ms, until_ms = max(start_ms, part.start_ms), min(end_ms, part.end_ms)
+        while at_ms < until_ms:
+            slot = (at_ms - part.day.start_ms) // SLOT_MS
+            next_ms = min(part.day.start_ms + (slot + 1) * SLOT_MS, until_ms)
+            covered[slot] += next_ms - at_ms
+            at_ms = next_ms
+    return covered
+
+
+def _reasons(tx: Transaction, part: _Part) -> str | None:
+    """What was set aside that day, in order, or None."""
+    found = sorted(
+        reason
+        for device, low_ms, high_ms in part.bound(part.day.start_ms, part.day.end_ms)
+        for reason in tx.set_aside_reasons(device, part.source.kind, start_ms=low_ms, end_ms=high_ms)
+    )
+    return "; ".join(text for _, text in found) or None

@@ -1,0 +1,209 @@
+"""The SQL behind deliveries: boots and their clocks, marks, frames to be dated again, day counts.
+
+Two bases, one for readers and one for the writer, so that `Reader` and `Transaction` stay
+one class each for their callers. Never made on their own.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import TYPE_CHECKING
+
+from gateway.model import RecordRef
+from gateway.store.blobs import pack_list, unpack_fields
+from gateway.stored import BootRow, DatedFrame
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["FRAME_SQL", "DeliveryReads", "DeliveryWrites", "frame_of"]
+
+FRAME_SQL = (
+    "SELECT r.ref, f.device, f.boot, f.seq, f.kind, f.uptime_ms, f.received_ms, f.start_ms, f.end_ms, f.dating, "
+    "f.fields, f.earliest_ms, f.latest_ms, f.amount, f.unit, f.object, f.set_aside "
+    "FROM frame f JOIN record r ON r.id = f.record "
+)
+
+
+def frame_of(row: tuple[object, ...]) -> DatedFrame:
+    """A row of ``FRAME_SQL`` as a value."""
+    values = list(row)
+    values[0] = RecordRef(str(row[0]))
+    values[10] = unpack_fields(str(row[10]))
+    return DatedFrame(*values)  # type: ignore[arg-type]  # columns stand in the order of the fields
+
+
+class DeliveryReads:
+    """Reads that ingest needs beside the reader's own."""
+
+    _db: sqlite3.Connection
+
+    def boots(self, device: str) -> tuple[BootRow, ...]:
+        """What is known of the clocks of a device's boots, by boot."""
+        rows = self._db.execute(
+            "SELECT device, boot, anchors, wall_uptime_ms, wall_offset_ms FROM boot WHERE device = ? ORDER BY boot",
+            (device,),
+        )
+        return tuple(
+            BootRow(
+                device=name,
+                boot=boot,
+                anchors=tuple((int(uptime), int(offset)) for uptime, offset in json.loads(anchors)),
+                wall=None if uptime_ms is None else (uptime_ms, offset_ms),
+            )
+            for name, boot, anchors, uptime_ms, offset_ms in rows
+        )
+
+    def all_marks(self) -> dict[str, dict[int, int]]:
+        """Device to boot to last contiguous committed seq."""
+        found: dict[str, dict[int, int]] = {}
+        for device, boot, seq in self._db.execute("SELECT device, boot, seq FROM mark ORDER BY device, boot"):
+            found.setdefault(device, {})[boot] = seq
+        return found
+
+    def frames_of_boot(self, device: str, boot: int, *, datings: tuple[str, ...]) -> tuple[DatedFrame, ...]:
+        """Frames of one boot dated in one of these ways, by seq."""
+        marks = ", ".join("?" for _ in datings)
+        rows = self._db.execute(
+            f"{FRAME_SQL} WHERE f.device = ? AND f.boot = ? AND f.dating IN ({marks}) ORDER BY f.seq",
+            (device, boot, *datings),
+        )
+        return tuple(frame_of(row) for row in rows)
+
+    def bracketed_frames(self, device: str) -> tuple[DatedFrame, ...]:
+        """Frames of a device whose time is only known between two instants, by boot and seq."""
+        rows = self._db.execute(
+            f"{FRAME_SQL} WHERE f.device = ? AND f.dating = 'bracket' ORDER BY f.boot, f.seq", (device,)
+        )
+        return tuple(frame_of(row) for row in rows)
+
+    def newest_before_boot(self, device: str, boot: int) -> int | None:
+        """The newest instant known of a device's earlier boots, or None where there is none."""
+        row = self._db.execute(
+            "SELECT max(end_ms) FROM frame WHERE device = ? AND boot < ? AND dating <> 'bracket'", (device, boot)
+        ).fetchone()
+        return None if row[0] is None else int(row[0])
+
+    def span_of_device(self, device: str) -> tuple[int, int] | None:
+        """(first start, last end) of everything a device ever said, or None."""
+        row = self._db.execute("SELECT min(start_ms), max(end_ms) FROM frame WHERE device = ?", (device,)).fetchone()
+        return None if row[0] is None else (int(row[0]), int(row[1]))
+
+    def signs_of_life(
+        self, device: str, *, from_ms: int, to_ms: int, reach_ms: int, import_reach_ms: int
+    ) -> tuple[tuple[int | None, int | None, int, int | None, int | None], ...]:
+        """(boot, seq, end_ms, earliest_ms, latest_ms) of every record that ended within
+        ``reach_ms`` of ``[from_ms, to_ms]`` (``import_reach_ms`` for imported ones), by boot,
+        seq and time. The last two are None unless bracketed; an open bracket begins at -1.
+        """
+        return tuple(
+            self._db.execute(
+                "SELECT boot, seq, end_ms, iif(dating = 'bracket', coalesce(earliest_ms, -1), NULL), latest_ms "
+                "FROM frame WHERE device = :device AND boot IS NOT NULL "
+                "AND end_ms BETWEEN :from - :reach AND :to + :reach UNION ALL "
+                "SELECT boot, seq, end_ms, NULL, NULL FROM frame WHERE device = :device AND boot IS NULL "
+                "AND end_ms BETWEEN :from - :import_reach AND :to + :import_reach ORDER BY boot, seq, end_ms",
+                {
+                    "device": device,
+                    "from": from_ms,
+                    "to": to_ms,
+                    "reach": reach_ms,
+                    "import_reach": import_reach_ms,
+                },
+            )
+        )
+
+    def count_frames(
+        self, device: str, kind: str, *, start_ms: int, end_ms: int, day_start_ms: int, day_end_ms: int
+    ) -> int:
+        """Frames of a kind that start in ``[start_ms, end_ms)`` and count in the day around it:
+        not set aside, and not bracketed beyond the day.
+        """
+        row = self._db.execute(
+            "SELECT count(*) FROM frame WHERE device = :device AND kind = :kind AND set_aside IS NULL "
+            "AND start_ms >= :start AND start_ms < :end "
+            "AND (dating <> 'bracket' OR (earliest_ms >= :day_start AND latest_ms < :day_end))",
+            {
+                "device": device,
+                "kind": kind,
+                "start": start_ms,
+                "end": end_ms,
+                "day_start": day_start_ms,
+                "day_end": day_end_ms,
+            },
+        ).fetchone()
+        return int(row[0])
+
+    def set_aside_reasons(self, device: str, kind: str, *, start_ms: int, end_ms: int) -> tuple[tuple[int, str], ...]:
+        """(start_ms, reason) of frames of a kind that were set aside in ``[start_ms, end_ms)``, by time."""
+        return tuple(
+            self._db.execute(
+                "SELECT start_ms, set_aside FROM frame WHERE device = ? AND kind = ? AND set_aside IS NOT NULL "
+                "AND start_ms >= ? AND start_ms < ? ORDER BY start_ms, seq",
+                (device, kind, start_ms, end_ms),
+            )
+        )
+
+
+class DeliveryWrites(DeliveryReads):
+    """Writes that ingest needs beside the transaction's own."""
+
+    def save_boot(self, boot: BootRow) -> None:
+        """What is now known of a boot's clock."""
+        uptime_ms, offset_ms = (None, None) if boot.wall is None else boot.wall
+        self._db.execute(
+            "INSERT INTO boot (device, boot, anchors, wall_uptime_ms, wall_offset_ms) "
+            "VALUES (:device, :boot, :anchors, :uptime_ms, :offset_ms) ON CONFLICT (device, boot) DO UPDATE SET "
+            "anchors = excluded.anchors, wall_uptime_ms = excluded.wall_uptime_ms, "
+            "wall_offset_ms = excluded.wall_offset_ms",
+            {
+                "device": boot.device,
+                "boot": boot.boot,
+                "anchors": pack_list(boot.anchors),
+                "uptime_ms": uptime_ms,
+                "offset_ms": offset_ms,
+            },
+        )
+
+    def redate_frames(self, frames: Iterable[DatedFrame]) -> None:
+        """Give stored frames the time they have here; nothing else of them changes."""
+        self._db.executemany(
+            "UPDATE frame SET start_ms = ?, end_ms = ?, dating = ?, earliest_ms = ?, latest_ms = ? "
+            "WHERE record = (SELECT id FROM record WHERE ref = ?)",
+            [
+                (frame.start_ms, frame.end_ms, frame.dating, frame.earliest_ms, frame.latest_ms, frame.ref.text)
+                for frame in frames
+            ],
+        )
+
+    def skip_dropped(self, device: str, boot: int, *, mark: int, lowest_held: int) -> int:
+        """Move the mark over what the device's ring no longer holds.
+
+        Parameters
+        ----------
+        mark : int
+            The mark as it stands; 0 before the first.
+        lowest_held : int
+            The lowest seq the device still holds, by its own hello.
+
+        Returns
+        -------
+        int
+            How many records below ``lowest_held`` never arrived: the device dropped them.
+        """
+        if lowest_held - 1 <= mark:
+            return 0
+        where = {"device": device, "boot": boot, "above": mark, "below": lowest_held}
+        (arrived,) = self._db.execute(
+            "SELECT count(*) FROM ("
+            "SELECT seq FROM frame WHERE device = :device AND boot = :boot AND seq > :above AND seq < :below UNION "
+            "SELECT seq FROM dead_letter WHERE device = :device AND boot = :boot AND seq > :above AND seq < :below)",
+            where,
+        ).fetchone()
+        self._db.execute(
+            "INSERT INTO mark (device, boot, seq) VALUES (:device, :boot, :below - 1) "
+            "ON CONFLICT (device, boot) DO UPDATE SET seq = max(seq, excluded.seq)",
+            where,
+        )
+        return lowest_held - 1 - mark - int(arrived)
