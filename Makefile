@@ -11,7 +11,7 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check lint types licences audit soak bench calibrate evaluate lock clean
+.PHONY: help install demo test check lint types licences audit soak bench calibrate evaluate lock clean
 .NOTPARALLEL:
 
 PYTHON ?= python3
@@ -44,6 +44,7 @@ TOOLED := $(TOOLS_VENV)/.tools-$(call key,Makefile)
 SAY = printf '\n== %s\n'
 
 help:
+	@echo "make install    the runtime alone, into .venv"
 	@echo "make demo       simulated household, hub and page on http://127.0.0.1:8080 (ARGS=... are passed on)"
 	@echo "make test       install what the tests need, run every test (ARGS=... are passed to pytest)"
 	@echo "make check      ruff, mypy, licences of the lock, known vulnerabilities"
@@ -98,6 +99,9 @@ $(TOOLED):
 	@rm -f $(TOOLS_VENV)/.tools-* && touch $@
 
 # --- the two commands -----------------------------------------------------------------------
+
+install: $(RUNTIME)
+	@$(SAY) "scentwalk is installed: $(VENV)/bin/scentwalk"
 
 demo: $(RUNTIME)
 	@$(SAY) "Starting the demo (Ctrl-C ends it)"
