@@ -28,13 +28,18 @@ _RESTING = frozenset({PetStatus.DIED, PetStatus.GONE})
 _MEASURED_KINDS = frozenset({"duration", "mass", "count"})
 
 
-def catch_up(tx: Transaction, ontology: Ontology, *, now_ms: int) -> tuple[str, ...]:
+def catch_up(tx: Transaction, ontology: Ontology, *, now_ms: int, most: int | None = None) -> tuple[str, ...]:
     """Learn every local day that has closed by ``now_ms`` and was not learned, in date order.
+
+    Parameters
+    ----------
+    most : int, optional
+        Stop after this many days: a long catch-up is then many short transactions.
 
     Returns
     -------
     tuple of str
-        The days learned now, as ISO dates.
+        The days learned now, as ISO dates; empty when nothing is due.
     """
     home = tx.household()
     if not home.zones:
@@ -42,8 +47,8 @@ def catch_up(tx: Transaction, ontology: Ontology, *, now_ms: int) -> tuple[str, 
     newest = add_days(local_day(now_ms, home.zones), -1)
     done = tx.learned_until()
     first = tx.first_day() if done is None else add_days(done, 1)
-    learned = []
-    while first is not None and first <= newest:
+    learned: list[str] = []
+    while first is not None and first <= newest and (most is None or len(learned) < most):
         learn_day(tx, home, ontology, first)
         tx.set_learned(first, done_ms=now_ms)
         learned.append(first)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
@@ -82,6 +82,8 @@ class Outcome:
     counted: Counter[str] = field(default_factory=Counter)
     marks: dict[str, dict[int, int]] = field(default_factory=dict)
     touched: Touched = field(default_factory=Touched)
+    facts_changed: bool = False
+    """Whether a record came that edges follow from (a food chosen at the bowl)."""
 
 
 def store_readings(tx: Transaction, readings: tuple[Reading, ...], *, rollups: Rollups) -> Outcome:
@@ -96,6 +98,7 @@ def store_readings(tx: Transaction, readings: tuple[Reading, ...], *, rollups: R
     counted["dead_letters"] = tx.add_dead_letters(letter for reading in readings for letter in reading.letters)
     placed = place(tx, readings)
     outcome.touched = placed.touched
+    outcome.facts_changed = any(frame.kind == "food_set" for frame in placed.new)
     counted["records_stored"] = len(placed.new)
     counted["records_known"] = sum(len(reading.frames) for reading in readings) - len(placed.new)
     counted["records_redated"] = placed.redated
@@ -164,6 +167,8 @@ class Ingest:
         For waits only.
     rule : CommitRule
         ``window`` is the link's in-flight window.
+    facts_changed : callable, optional
+        Called after a commit that stored a record edges follow from.
 
     Attributes
     ----------
@@ -176,7 +181,15 @@ class Ingest:
     _AGAIN_S = 1.0
 
     def __init__(
-        self, *, inbox: Inbox, link: MarkLink, writer: Writer, rollups: Rollups, clock: Clock, rule: CommitRule
+        self,
+        *,
+        inbox: Inbox,
+        link: MarkLink,
+        writer: Writer,
+        rollups: Rollups,
+        clock: Clock,
+        rule: CommitRule,
+        facts_changed: Callable[[], None] | None = None,
     ) -> None:
         self._inbox = inbox
         self._link = link
@@ -184,6 +197,7 @@ class Ingest:
         self._rollups = rollups
         self._clock = clock
         self._rule = rule
+        self._facts_changed = facts_changed
         self.failed_commits = 0
         self.trouble = ""
 
@@ -248,4 +262,6 @@ class Ingest:
                 self.trouble = ""
                 self._link.acknowledge(deliveries)
                 self._link.publish_marks(outcome.marks)
+                if outcome.facts_changed and self._facts_changed is not None:
+                    self._facts_changed()
                 return
