@@ -1,4 +1,4 @@
-"""The graph the walk crosses: read-only arrays, built from links, packed into blobs.
+"""The graph the walk crosses: read-only arrays, built from links.
 
 In go `Link`s and a household-view predicate; out comes a frozen `Graph`. An edge that is
 refuted, unknown (belief 0), marked wrong by the owner or not walkable is absent from the
@@ -18,7 +18,6 @@ packed and unpacked is the graph that was built, bit for bit.
 from __future__ import annotations
 
 import json
-import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -34,25 +33,23 @@ from gateway.model import Edge, Interval, Link, RecordRef, Vertex
 
 __all__ = [
     "BELIEF_STEPS",
+    "NO_REFS",
     "Graph",
     "Names",
-    "Packed",
     "Pairs",
     "build",
     "canonical_dump",
     "from_arrays",
     "in_view",
     "is_live",
-    "pack",
-    "unpack",
+    "updated",
 ]
 
 BELIEF_STEPS = 65535
 """Resolution of a kept belief: one step is 1.5e-5, far below what any source claims."""
 
-_MAGIC = b"SWG1"
-_HEADER = struct.Struct("<4sIIIB")  # magic, vertices, reds, pairs, bytes of one column
-_NO_REFS: Mapping[RecordRef, int] = MappingProxyType({})
+NO_REFS: Mapping[RecordRef, int] = MappingProxyType({})
+"""No parallel edge."""
 
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
@@ -100,16 +97,36 @@ class Names(Sequence[str]):
             raise IndexError(index)
         return self._bytes_at(int(index)).decode()
 
-    def find(self, name: str) -> int | None:
-        """The position of a name, or None."""
-        wanted, low, high = name.encode(), 0, len(self)
+    def _below(self, wanted: bytes) -> int:
+        """How many names sort before the wanted one."""
+        low, high = 0, len(self)
         while low < high:
             middle = (low + high) // 2
             if self._bytes_at(middle) < wanted:
                 low = middle + 1
             else:
                 high = middle
+        return low
+
+    def find(self, name: str) -> int | None:
+        """The position of a name, or None."""
+        wanted = name.encode()
+        low = self._below(wanted)
         return low if low < len(self) and self._bytes_at(low) == wanted else None
+
+    def joined(self, other: Names) -> tuple[Names, NDArray[np.int64]]:
+        """All names of both, and the new position of each old one."""
+        new = [name for name in other if self.find(name) is None]
+        at = [self._below(name.encode()) for name in new]
+        pieces, start = [], 0
+        for name, position in zip(new, at, strict=True):
+            stop = int(self.offsets[position])
+            pieces += [self.blob[start:stop], name.encode()]
+            start = stop
+        lengths = np.insert(np.diff(self.offsets), at, [len(name.encode()) for name in new])
+        offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
+        moved = np.arange(len(self)) + np.searchsorted(np.array(at, dtype=np.int64), np.arange(len(self)), side="right")
+        return Names(b"".join((*pieces, self.blob[start:])), offsets), moved
 
 
 class Pairs(NamedTuple):
@@ -151,7 +168,7 @@ class Graph:
     columns: Ints
     belief: Floats
     edges: Sequence[RecordRef] = ()
-    parallels: Mapping[RecordRef, int] = field(default_factory=lambda: _NO_REFS)
+    parallels: Mapping[RecordRef, int] = field(default_factory=lambda: NO_REFS)
 
     def __post_init__(self) -> None:
         for array in (self.order, self.place, self.indptr, self.columns, self.belief):
@@ -308,7 +325,6 @@ def from_arrays(
     BeliefError, GraphError
         As `build`; without ``edges`` the message names vertices and the edge's position.
     """
-    n = len(names)
     _check_arrays(names, tails, heads, belief, edges)
     alive = np.flatnonzero(belief > 0.0)
     low = np.minimum(tails, heads).astype(np.int64)[alive]
@@ -320,18 +336,44 @@ def from_arrays(
     first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
     low, high, kept = low[first], high[first], alive[first]
 
-    black = _independent_set(n, low, high)
+    pair = np.cumsum(first) - 1
+    return _laid_out(
+        names,
+        _PairList(
+            low,
+            high,
+            np.maximum(1.0, np.rint(belief[kept] * BELIEF_STEPS)) / BELIEF_STEPS,
+            [edges[position] for position in kept.tolist()] if len(edges) else [],
+            [(edges[int(alive[i])], int(pair[i])) for i in np.flatnonzero(~first)] if len(edges) else [],
+        ),
+        _independent_set(len(names), low, high),
+    )
+
+
+class _PairList(NamedTuple):
+    """Adjacent pairs by vertex id, each once, with its edge and its parallel edges."""
+
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    belief: Floats
+    edges: list[RecordRef]
+    parallels: list[tuple[RecordRef, int]]  # reference, position of its pair
+
+
+def _laid_out(names: Names, pairs: _PairList, black: NDArray[np.bool_]) -> Graph:
+    """The matrix of pairs, given which vertices are black (an independent set)."""
+    n, reds = len(names), int(len(names) - black.sum())
     order = np.concatenate((np.flatnonzero(~black), np.flatnonzero(black))).astype(np.int32)
     place = np.empty(n, dtype=np.int32)
     place[order] = np.arange(n, dtype=np.int32)
-    reds = int(n - black.sum())
-    near, far = np.minimum(place[low], place[high]), np.maximum(place[low], place[high])
-    rows = np.where(far < reds, near, far)
-    columns = np.where(far < reds, far, near)
-    entry = np.lexsort((columns, rows))
+    near = np.minimum(place[pairs.low], place[pairs.high])
+    far = np.maximum(place[pairs.low], place[pairs.high])
+    rows, columns = np.where(far < reds, near, far), np.where(far < reds, far, near)
+    # a stable sort finds runs that are in order already: an update costs one merge
+    entry = np.argsort(rows.astype(np.int64) * max(1, reds) + columns, kind="stable")
     indptr = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=n)))).astype(np.int32)
-    steps = np.maximum(1.0, np.rint(belief[kept][entry] * BELIEF_STEPS))
-    refs, parallels = _refs_of_entries(edges, kept[entry], alive, first, entry)
+    entry_of_pair = np.empty(len(entry), dtype=np.int64)
+    entry_of_pair[entry] = np.arange(len(entry))
     return Graph(
         names=names,
         order=order,
@@ -339,10 +381,65 @@ def from_arrays(
         reds=reds,
         indptr=indptr,
         columns=columns[entry].astype(np.int32),
-        belief=steps / BELIEF_STEPS,
-        edges=refs,
-        parallels=parallels,
+        belief=pairs.belief[entry],
+        edges=tuple(pairs.edges[position] for position in entry.tolist()) if pairs.edges else (),
+        parallels=MappingProxyType({ref: int(entry_of_pair[pair]) for ref, pair in pairs.parallels}),
     )
+
+
+def updated(graph: Graph, links: Iterable[Link], walkable: Callable[[Edge], bool]) -> Graph:
+    """The graph after some links changed; the given one is untouched.
+
+    Parameters
+    ----------
+    graph : Graph
+    links : iterable of Link
+        For every pair of vertices that changed, all links there are between the two now:
+        they replace whatever the graph holds between them. New vertices join by name.
+    walkable : callable
+        The household view, as for `build`.
+
+    Returns
+    -------
+    Graph
+        The same vertices, pairs and beliefs as a rebuild. Its red-black order may be another
+        one (a black vertex that met a black one turned red), so walks agree to their
+        certificates and not to the bit; the snapshot's rewrite restores the bytes.
+    """
+    links = tuple(links)
+    patch = build(links, lambda _: False)  # checks beliefs and ends, keeps the names
+    names, moved = graph.names.joined(patch.names)
+    live = build(links, walkable, vertices=[patch.vertex(v) for v in range(patch.vertex_count)])
+    to_new = np.array([names.find(name) for name in patch.names], dtype=np.int64)
+    touched = {entry for link in links if (entry := _entry_of_ends(graph, link.edge)) is not None}
+    keep = np.ones(graph.pair_count, dtype=bool)
+    keep[sorted(touched)] = False
+    position = np.cumsum(keep) - 1
+    held, fresh = graph.pairs(), live.pairs()
+    low = np.concatenate((moved[held.tails[keep]], to_new[fresh.tails]))
+    high = np.concatenate((moved[held.heads[keep]], to_new[fresh.heads]))
+    kept_count = int(keep.sum())
+    parallels = [(ref, int(position[entry])) for ref, entry in graph.parallels.items() if keep[entry]]
+    parallels += [(ref, kept_count + entry) for ref, entry in live.parallels.items()]
+    black = np.zeros(len(names), dtype=bool)
+    black[moved[graph.order[graph.reds :]]] = True
+    fresh_low, fresh_high = low[kept_count:], high[kept_count:]
+    both = black[fresh_low] & black[fresh_high]
+    black[fresh_high[both]] = False
+    pairs = _PairList(
+        np.minimum(low, high),
+        np.maximum(low, high),
+        np.concatenate((held.belief[keep], fresh.belief)),
+        [graph.edges[entry] for entry in np.flatnonzero(keep).tolist()] + list(live.edges) if len(graph.edges) else [],
+        parallels,
+    )
+    return _laid_out(names, pairs, black)
+
+
+def _entry_of_ends(graph: Graph, edge: Edge) -> int | None:
+    """The entry between an edge's ends, or None where either end or the pair is new."""
+    tail, head = graph.id_of(edge.tail), graph.id_of(edge.head)
+    return None if tail is None or head is None else graph.entry_between(tail, head)
 
 
 def _check_arrays(
@@ -374,23 +471,6 @@ def _check_arrays(
         raise GraphError(f"an edge must join two different vertices, {name(int(loops[0]))} does not")
 
 
-def _refs_of_entries(
-    edges: Sequence[RecordRef],
-    kept: NDArray[np.int64],
-    alive: NDArray[np.int64],
-    first: NDArray[np.bool_],
-    entry: NDArray[np.int64],
-) -> tuple[tuple[RecordRef, ...], Mapping[RecordRef, int]]:
-    """The reference of every entry, and the entry of every parallel edge."""
-    if not len(edges):
-        return (), _NO_REFS
-    entry_of_pair = np.empty(len(entry), dtype=np.int64)
-    entry_of_pair[entry] = np.arange(len(entry))
-    pair = np.cumsum(first) - 1
-    parallels = {edges[int(alive[i])]: int(entry_of_pair[pair[i]]) for i in np.flatnonzero(~first)}
-    return tuple(edges[int(position)] for position in kept), MappingProxyType(parallels)
-
-
 def _independent_set(n: int, low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Greedy independent set, vertices of few neighbours first: True = black.
 
@@ -416,85 +496,6 @@ def _independent_set(n: int, low: NDArray[np.int64], high: NDArray[np.int64]) ->
         undecided = open_[low] & open_[high]
         low, high = low[undecided], high[undecided]
     return black
-
-
-class Packed(NamedTuple):
-    """A graph as two blobs: the arrays, and the vertices' names."""
-
-    arrays: bytes
-    names: bytes
-
-
-def pack(graph: Graph) -> Packed:
-    """The graph as blobs: 2 bytes of belief and 2 or 4 of column a pair, 4 1/8 a vertex.
-
-    ``graph.edges`` is not in them: the store keeps the edges' own rows, in that order.
-    """
-    wide = graph.reds > 0xFFFF
-    red = np.zeros(graph.vertex_count, dtype=bool)
-    red[graph.order[: graph.reds]] = True
-    header = _HEADER.pack(_MAGIC, graph.vertex_count, graph.reds, graph.pair_count, 4 if wide else 2)
-    arrays = (
-        np.packbits(red),
-        graph.indptr.astype("<u4"),
-        graph.columns.astype("<u4" if wide else "<u2"),
-        np.rint(graph.belief * BELIEF_STEPS).astype("<u2"),
-    )
-    return Packed(
-        header + b"".join(array.tobytes() for array in arrays),
-        graph.names.offsets.astype("<u4").tobytes() + graph.names.blob,
-    )
-
-
-def unpack(
-    packed: Packed,
-    *,
-    edges: Sequence[RecordRef] = (),
-    parallels: Mapping[RecordRef, int] = _NO_REFS,
-) -> Graph:
-    """The graph of two blobs, bit for bit the one that was packed.
-
-    ``edges`` may be any sequence, also one that looks a reference up only when asked.
-
-    Raises
-    ------
-    GraphError
-        Blobs of another layout, cut short, or naming a vertex that is not there.
-    """
-    if len(packed.arrays) < _HEADER.size or packed.arrays[:4] != _MAGIC:
-        raise GraphError(f"a packed graph must begin with {_MAGIC!r}, begins with {packed.arrays[:4]!r}")
-    _, n, reds, pairs, width = _HEADER.unpack_from(packed.arrays)
-    sizes = ((n + 7) // 8, 4 * (n + 1), width * pairs, 2 * pairs)
-    if len(packed.arrays) != _HEADER.size + sum(sizes) or len(packed.names) < 4 * (n + 1):
-        raise GraphError(
-            f"a packed graph of {n} vertices and {pairs} pairs must have {_HEADER.size + sum(sizes)} bytes "
-            f"and {4 * (n + 1)} of name offsets, has {len(packed.arrays)} and {len(packed.names)}"
-        )
-    at = np.cumsum((_HEADER.size, *sizes)).tolist()
-    cut = [packed.arrays[start:stop] for start, stop in pairwise(at)]
-    red = np.unpackbits(np.frombuffer(cut[0], dtype=np.uint8), count=n).astype(bool)
-    indptr = np.frombuffer(cut[1], dtype="<u4").astype(np.int32)
-    columns = np.frombuffer(cut[2], dtype="<u4" if width == 4 else "<u2").astype(np.int32)
-    steps = np.frombuffer(cut[3], dtype="<u2")
-    offsets = np.frombuffer(packed.names[: 4 * (n + 1)], dtype="<u4").astype(np.int32)
-    if int(red.sum()) != reds or int(indptr[-1]) != pairs or (pairs and int(columns.max()) >= reds):
-        raise GraphError(f"a packed graph's columns must name its {reds} red vertices, and its rows {pairs} pairs")
-    if (pairs and int(steps.min()) == 0) or int(offsets[-1]) != len(packed.names) - 4 * (n + 1):
-        raise GraphError("a packed graph's beliefs must be above 0 and its names complete")
-    order = np.concatenate((np.flatnonzero(red), np.flatnonzero(~red))).astype(np.int32)
-    place = np.empty(n, dtype=np.int32)
-    place[order] = np.arange(n, dtype=np.int32)
-    return Graph(
-        names=Names(packed.names[4 * (n + 1) :], offsets),
-        order=order,
-        place=place,
-        reds=reds,
-        indptr=indptr,
-        columns=columns,
-        belief=steps / BELIEF_STEPS,
-        edges=edges,
-        parallels=parallels,
-    )
 
 
 def canonical_dump(links: Iterable[Link]) -> bytes:

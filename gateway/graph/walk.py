@@ -12,7 +12,8 @@ s uniform on the seeds. With S = D^-h d^-1/2 and pi = d^1/2 z it is the symmetri
 (I - (1 - r) S W S) z = r d^-1/2 s, positive definite. The black vertices (no two adjacent)
 are eliminated exactly and conjugate gradient solves the Schur complement on the reds.
 P is column-stochastic, so |pi - exact|_1 <= |residual|_1 / r with the residual measured in
-pi's space; that bound, from a residual computed afresh, is the certificate.
+pi's space; that bound, from a residual computed afresh and widened by what float64 may have
+rounded in computing it, is the certificate.
 
 A vertex without edges keeps the mass that starts there (P_vv = 1): `Ranking.walled_in`.
 What no seed reaches has mass exactly 0.0.
@@ -44,6 +45,7 @@ HUB_EXPONENT = 0.5
 """How much a vertex of many edges is damped; 0 is plain PageRank, 1 cuts chains at breeds."""
 
 _MAX_ITERATIONS = 1000
+_STEPS = 16  # operations on an entry besides its row's sum: scaling, carrying, subtracting
 _CHECK_EVERY = 2  # iterations between two looks at whether the top set is already certain
 
 Floats = NDArray[np.float64]
@@ -106,7 +108,10 @@ class _Operator:
     """A graph scaled for one hub exponent, in red-black places (reds first).
 
     ``matrix`` is C (vertices, reds), ``turned`` its transpose on the same arrays; ``root_d``
-    is d^1/2, 1 where d = 0; ``scale`` is S, 0 where d = 0.
+    is d^1/2, 1 where d = 0; ``scale`` is S, 0 where d = 0. ``rounding`` bounds the L1 error
+    of evaluating a residual: a sum of k terms is off by at most k half-ulps of its size
+    (Higham, Accuracy and Stability of Numerical Algorithms, 2002, 3.1), the longest row sets
+    k, and all of pi together is 1.
     """
 
     matrix: Any
@@ -114,6 +119,7 @@ class _Operator:
     root_d: Floats
     scale: Floats
     reds: int
+    rounding: float
 
     def schur(self, z: Floats, follow: float) -> Floats:
         """(I - c M_RR - c^2 M_RB M_BR) z for a red vector: two half-products with C."""
@@ -159,7 +165,9 @@ def _operator(graph: Graph, hub_exponent: float) -> _Operator:
         damping = np.power(strength, -hub_exponent, where=joined, out=np.zeros(len(strength)))
         degree = damping * row_sums(damping)
         root_d = np.sqrt(degree, where=joined, out=np.ones(len(strength)))
-        made[hub_exponent] = _Operator(matrix, turned, root_d, damping / root_d, graph.reds)
+        longest = np.diff(graph.indptr).max() + np.bincount(graph.columns, minlength=1).max()
+        rounding = 2.0 * float(np.finfo(np.float64).eps) * (float(longest) + _STEPS)
+        made[hub_exponent] = _Operator(matrix, turned, root_d, damping / root_d, graph.reds, rounding)
     return made[hub_exponent]
 
 
@@ -275,6 +283,7 @@ def _solve(
     Returns the mass, its certified L1 error, and the iterations.
     """
     reds, follow = operator.reds, 1.0 - restart
+    rounding = operator.rounding / restart
     force = restart * start / operator.root_d
     weight = operator.scale * force
     weight[:reds] = 0.0
@@ -284,12 +293,12 @@ def _solve(
     direction = residual.copy()
     energy = _dot(residual, residual)
     for iteration in range(_MAX_ITERATIONS + 1):
-        bound = _l1(operator.root_d[:reds], residual) / restart
+        bound = _l1(operator.root_d[:reds], residual) / restart + rounding
         due = bound > tol and iteration and iteration % _CHECK_EVERY == 0
         if bound <= tol or (due and certain(operator.mass(z, force, follow), bound)):
             # the recurrence drifts from the truth by rounding: prove it on a fresh residual
             residual = right - operator.schur(z, follow)
-            bound = _l1(operator.root_d[:reds], residual) / restart
+            bound = _l1(operator.root_d[:reds], residual) / restart + rounding
             mass = operator.mass(z, force, follow)
             if bound <= tol or certain(mass, bound):
                 return mass, bound, iteration

@@ -1,0 +1,480 @@
+"""The adjacency arrays and the walk: oracles, walls, certificates, bytes."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import random
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import igraph
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gateway.errors import BeliefError, GraphError, NotConverged
+from gateway.graph.adjacency import (
+    BELIEF_STEPS,
+    Names,
+    build,
+    from_arrays,
+    in_view,
+    updated,
+)
+from gateway.graph.communities import communities
+from gateway.graph.packed import Packed, pack, unpack
+from gateway.graph.walk import Ranking, walk
+from gateway.model import Edge, Interval, Link, RecordRef, Vertex
+
+
+def link(tail, head, belief, *, relation="ate", start=None, refuted=False, wrong=False):
+    edge = Edge(Vertex(tail), relation, Vertex(head), start)
+    return Link(edge, belief, 1.0, 0.0, refuted, (), wrong)
+
+
+def everything(_edge):
+    return True
+
+
+def names_of(count):
+    return Names.of(f"v:{i:07d}" for i in range(count))
+
+
+HOUSE = (
+    link("pet:max", "food:acme", 0.97),
+    link("food:acme", "species:chicken", 0.9, relation="contains"),
+    link("species:chicken", "condition:food_allergy", 0.6, relation="may_cause[dog]"),
+    link("condition:food_allergy", "sign:itch", 0.7, relation="has_sign[dog]"),
+    link("pet:max", "breed:retriever", 1.0, relation="of_breed"),
+    link("breed:retriever", "condition:food_allergy", 0.4, relation="prone_to[dog]"),
+    link("pet:max", "series:max.scratching", 1.0, relation="has_series"),
+    link("series:max.scratching", "sign:itch", 0.95, relation="indicates"),
+    link("pet:max", "species:beef", 0.2, relation="ate", refuted=True),
+    link("species:beef", "condition:food_allergy", 0.5, relation="may_cause[dog]"),
+)
+
+
+@st.composite
+def graphs(draw):
+    n = draw(st.integers(1, 14))
+    m = draw(st.integers(0, 30)) if n > 1 else 0
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    tails = rng.integers(0, n, m)
+    heads = (tails + rng.integers(1, max(2, n), m)) % n
+    belief = rng.random(m) * (rng.random(m) < 0.8)
+    keep = tails != heads
+    seeds = frozenset(rng.choice(n, size=draw(st.integers(1, min(3, n))), replace=False).tolist())
+    return from_arrays(names_of(n), tails[keep], heads[keep], belief[keep]), seeds
+
+
+def dense_walk(graph, seeds, restart, hub):
+    """The equation of the contract as it stands, by a dense solve."""
+    n, pairs = graph.vertex_count, graph.pairs()
+    w = np.zeros((n, n))
+    w[pairs.tails, pairs.heads] = w[pairs.heads, pairs.tails] = pairs.belief
+    strength = w.sum(1)
+    damp = np.where(strength > 0, np.where(strength > 0, strength, 1.0) ** -hub, 0.0)
+    h = damp[:, None] * w * damp
+    d = h.sum(0)
+    p = np.where(d > 0, h / np.where(d > 0, d, 1.0), np.eye(n))
+    s = np.zeros(n)
+    s[sorted(seeds)] = 1 / len(seeds)
+    return np.linalg.solve(np.eye(n) - (1 - restart) * p, restart * s)
+
+
+@given(graphs(), st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.sampled_from([0.05, 0.15, 0.5]))
+@settings(max_examples=150, deadline=None)
+def test_the_walk_is_the_dense_solution_within_its_own_certificate(made, hub, restart):
+    graph, seeds = made
+    ranking = walk(graph, seeds, restart=restart, hub_exponent=hub)
+    off = np.abs(ranking.mass - dense_walk(graph, seeds, restart, hub)).sum()
+    assert off <= ranking.error + 1e-12
+    assert ranking.error <= 1e-9
+    assert ranking.mass.sum() == pytest.approx(1.0, abs=2e-9)
+
+
+@given(graphs())
+@settings(max_examples=60, deadline=None)
+def test_without_hub_damping_the_walk_is_igraphs_pagerank_with_refuted_edges_deleted(made):
+    graph, seeds = made
+    pairs = graph.pairs()
+    seeds -= walk(graph, seeds).walled_in  # igraph spreads a stuck walk over everything
+    if not seeds:
+        return
+    peer = igraph.Graph(n=graph.vertex_count, edges=list(zip(pairs.tails.tolist(), pairs.heads.tolist(), strict=True)))
+    reset = [1.0 if v in seeds else 0.0 for v in range(graph.vertex_count)]
+    wanted = peer.personalized_pagerank(reset=reset, damping=0.85, weights=pairs.belief.tolist(), directed=False)
+    assert walk(graph, seeds, hub_exponent=0.0).mass == pytest.approx(wanted, abs=1e-7)
+
+
+def test_a_refuted_edge_carries_exactly_no_mass():
+    graph = build(HOUSE, everything)
+    beef, allergy = graph.id_of("species:beef"), graph.id_of("condition:food_allergy")
+    assert graph.entry_between(graph.id_of("pet:max"), beef) is None
+    only = build([one for one in HOUSE if one.edge.tail.name != "species:beef"], everything)
+    ranking = walk(only, frozenset({only.id_of("pet:max")}))
+    assert ranking.mass[only.id_of("species:beef")] == 0.0
+    assert graph.entry_between(beef, allergy) is not None
+
+
+@pytest.mark.parametrize(
+    "wall", [{"belief": 0.0}, {"refuted": True}, {"marked_wrong": True}], ids=["unknown", "refuted", "marked wrong"]
+)
+def test_a_wall_of_any_kind_is_absent_from_the_matrix(wall):
+    chain = [dataclasses.replace(link("a:a", "b:b", 0.9), **wall), link("b:b", "c:c", 0.9)]
+    graph = build(chain, everything)
+    assert graph.pair_count == 1
+    mass = walk(graph, frozenset({graph.id_of("a:a")})).mass
+    assert mass.tolist() == [1.0, 0.0, 0.0]
+
+
+def test_the_household_view_decides_by_relation_what_the_walk_may_cross():
+    links = [link("pet:max", "species:beef", 1.0, relation="tolerates"), link("pet:max", "food:acme", 1.0)]
+    graph = build(links, lambda edge: edge.relation != "tolerates")
+    mass = walk(graph, frozenset({graph.id_of("pet:max")})).mass
+    assert mass[graph.id_of("species:beef")] == 0.0
+    assert mass[graph.id_of("food:acme")] > 0.3
+
+
+def test_parallel_periods_count_once_with_the_highest_belief():
+    periods = [link("pet:max", "food:acme", belief, start=start) for start, belief in ((1, 0.5), (2, 0.8), (3, 0.8))]
+    graph = build([*periods, link("pet:max", "food:other", 0.8)], everything)
+    assert graph.pair_count == 2
+    mass = walk(graph, frozenset({graph.id_of("pet:max")})).mass
+    assert mass[graph.id_of("food:acme")] == pytest.approx(mass[graph.id_of("food:other")], abs=1e-12)
+    entry = graph.entry_of(periods[1].edge.ref)
+    assert graph.edges[entry] == periods[1].edge.ref  # the first of the most believed
+    assert graph.entry_of(periods[0].edge.ref) == graph.entry_of(periods[2].edge.ref) == entry
+
+
+def test_an_edge_that_is_walled_is_not_found_though_another_period_is_live():
+    live, walled = link("pet:max", "food:acme", 0.9, start=1), link("pet:max", "food:acme", 0.9, start=2, wrong=True)
+    graph = build([live, walled], everything)
+    assert graph.entry_of(live.edge.ref) == 0
+    assert graph.entry_of(walled.edge.ref) is None
+    with pytest.raises(GraphError, match="day:max"):
+        graph.entry_of(RecordRef("day:max.scratching/2026-07-08"))
+
+
+def test_walled_in_seeds_keep_their_mass_and_are_named():
+    graph = build([link("a:a", "b:b", 0.9), link("c:c", "d:d", 0.9, refuted=True)], everything)
+    a, c = graph.id_of("a:a"), graph.id_of("c:c")
+    ranking = walk(graph, frozenset({a, c}))
+    assert ranking.walled_in == {c}
+    assert ranking.mass[c] == 0.5
+    assert walk(graph, frozenset({c})).mass[c] == 1.0
+
+
+def test_an_empty_graph_gives_an_empty_ranking_and_a_seed_in_it_an_error():
+    graph = build([], everything)
+    ranking = walk(graph, frozenset())
+    assert (ranking.mass.size, ranking.top(5), ranking.mass_at(40)) == (0, (), 0.0)
+    with pytest.raises(GraphError, match="is 0"):
+        walk(graph, frozenset({0}))
+
+
+def test_what_no_seed_reaches_has_exactly_no_mass():
+    graph = build([link("a:a", "b:b", 0.9), link("c:c", "d:d", 0.9)], everything)
+    ranking = walk(graph, frozenset({graph.id_of("a:a")}))
+    assert ranking.mass[graph.id_of("c:c")] == ranking.mass[graph.id_of("d:d")] == 0.0
+    assert len(ranking.top(4)) == 2  # a vertex without mass is in no top
+
+
+def test_a_pet_with_fifty_thousand_neighbours_is_walked_to_its_certificate():
+    n = 50_000
+    graph = from_arrays(names_of(n + 1), np.zeros(n, dtype=int), np.arange(1, n + 1), np.full(n, 0.9))
+    ranking = walk(graph, frozenset({0}))
+    assert ranking.error <= 1e-9
+    # a star: pi_0 = r + (1 - r)(1 - pi_0), the rest shared alike
+    assert ranking.mass[0] == pytest.approx(1 / 1.85, abs=1e-9)
+    assert np.ptp(ranking.mass[1:]) <= 1e-15
+
+
+@pytest.mark.parametrize("belief", [-0.1, 1.5, float("nan"), float("inf")])
+def test_a_belief_outside_zero_to_one_is_refused_naming_edge_and_value(belief):
+    with pytest.raises(BeliefError, match=rf"{belief!r}.*edge:a:a\|ate\|b:b"):
+        build([link("a:a", "b:b", belief)], everything)
+    with pytest.raises(BeliefError, match=rf"{belief!r}.*edge 0 \(0 to 1\)"):
+        from_arrays(names_of(2), np.array([0]), np.array([1]), np.array([belief]))
+
+
+def test_an_edge_to_a_vertex_that_is_gone_is_refused_by_name():
+    with pytest.raises(GraphError, match=r"edge:a:a\|ate\|b:b.* needs b:b"):
+        build([link("a:a", "b:b", 0.5)], everything, vertices=[Vertex("a:a")])
+    with pytest.raises(GraphError, match=r"edge 0 \(0 to 7\)"):
+        from_arrays(names_of(2), np.array([0]), np.array([7]), np.array([0.5]))
+
+
+def test_an_edge_from_a_vertex_to_itself_is_refused():
+    with pytest.raises(GraphError, match=r"a:a\|ate\|a:a"):
+        build([link("a:a", "a:a", 0.5)], everything)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"restart": 0.0}, "restart"),
+        ({"restart": 1.0}, "restart"),
+        ({"restart": float("nan")}, "restart"),
+        ({"hub_exponent": -0.5}, "hub exponent"),
+        ({"tol": 0.0}, "tol"),
+        ({"seeds": frozenset()}, "at least one"),
+        ({"seeds": frozenset({99})}, "is 99"),
+        ({"seeds": frozenset({-1})}, "is -1"),
+        ({"seeds": {0: 0.7}}, "frozenset of vertex ids, are a dict"),
+        ({"seeds": [0, 1]}, "are a list"),
+    ],
+)
+def test_what_is_not_a_walk_is_refused_with_its_value(wrong, message):
+    graph = build(HOUSE, everything)
+    seeds = wrong.pop("seeds", frozenset({0}))
+    with pytest.raises(GraphError, match=message):
+        walk(graph, seeds, **wrong)
+
+
+def test_a_tolerance_that_float64_cannot_prove_is_an_error_with_its_numbers():
+    graph = build(HOUSE, everything)
+    with pytest.raises(NotConverged) as raised:
+        walk(graph, frozenset({0, 3}), tol=1e-30)
+    assert raised.value.tol == 1e-30
+    assert raised.value.residual > 1e-30
+    assert raised.value.iterations > 0
+
+
+def test_only_walk_makes_a_ranking_and_nobody_changes_one():
+    with pytest.raises(GraphError, match="must come from walk"):
+        Ranking(np.ones(1), frozenset({0}), frozenset(), 0.15, 0.5, 0.0, 0, 0)
+    ranking = walk(build(HOUSE, everything), frozenset({0}))
+    with pytest.raises(ValueError, match="read-only"):
+        ranking.mass[0] = 1.0
+    with pytest.raises(GraphError):
+        dataclasses.replace(ranking, mass=np.ones(3))
+
+
+def test_the_arrays_of_a_graph_are_read_only():
+    graph = build(HOUSE, everything)
+    for array in (graph.order, graph.place, graph.indptr, graph.columns, graph.belief, graph.names.offsets):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+def test_top_orders_by_mass_and_equals_by_name():
+    graph = build([link("pet:max", f"food:{c}", 0.5) for c in "dbca"], everything)
+    ranking = walk(graph, frozenset({graph.id_of("pet:max")}))
+    assert [graph.names[v] for v in ranking.top(3)] == ["pet:max", "food:a", "food:b"]
+    assert ranking.mass_at(40) == ranking.mass[graph.id_of("food:d")]
+
+
+@given(graphs(), st.integers(1, 6))
+@settings(max_examples=60, deadline=None)
+def test_a_certified_top_set_is_the_true_top_set(made, count):
+    graph, seeds = made
+    early = walk(graph, seeds, top=count)
+    exact = dense_walk(graph, seeds, 0.15, 0.5)
+    if early.certified_top and count < graph.vertex_count:
+        inside = np.argsort(-early.mass, kind="stable")[:count]
+        outside = np.setdiff1d(np.arange(graph.vertex_count), inside)
+        assert exact[inside].min() > exact[outside].max()
+    assert np.abs(early.mass - exact).sum() <= early.error + 1e-12
+
+
+def random_arrays(n, m, seed=5):
+    rng = np.random.default_rng(seed)
+    tails = rng.integers(0, n, m)
+    return tails, (tails + 1 + rng.integers(0, n - 1, m)) % n, rng.random(m)
+
+
+def test_a_certified_top_set_stops_earlier_than_the_tolerance_would():
+    graph = from_arrays(names_of(2000), *random_arrays(2000, 6000))
+    full, early = walk(graph, frozenset({3})), walk(graph, frozenset({3}), top=5)
+    assert early.certified_top == 5
+    assert early.iterations < full.iterations
+    assert set(early.top(5)) == set(full.top(5))
+
+
+def test_no_two_black_vertices_are_adjacent_and_every_pair_is_kept_once():
+    tails, heads, belief = random_arrays(500, 2000)
+    graph = from_arrays(names_of(500), tails, heads, belief)
+    pairs = graph.pairs()
+    place_of_both = np.maximum(graph.place[pairs.tails], graph.place[pairs.heads])
+    assert (np.minimum(graph.place[pairs.tails], graph.place[pairs.heads]) < graph.reds).all()
+    assert (place_of_both < graph.vertex_count).all()
+    wanted = {}
+    for tail, head, value in zip(tails.tolist(), heads.tolist(), belief.tolist(), strict=True):
+        key = (min(tail, head), max(tail, head))
+        wanted[key] = max(wanted.get(key, 0.0), round(value * BELIEF_STEPS) / BELIEF_STEPS)
+    got = {
+        (min(t, h), max(t, h)): b
+        for t, h, b in zip(pairs.tails.tolist(), pairs.heads.tolist(), pairs.belief.tolist(), strict=True)
+    }
+    assert got == pytest.approx(wanted, abs=1e-12)
+    for (one, other), value in got.items():
+        entry = graph.entry_between(one, other)
+        assert entry == graph.entry_between(other, one)
+        assert graph.belief[entry] == value
+
+
+def test_pairs_within_are_the_pairs_of_both_ends_inside():
+    graph = from_arrays(names_of(60), *random_arrays(60, 200))
+    inside = set(range(5, 35))
+    pairs = graph.pairs()
+    wanted = {(t, h) for t, h in zip(pairs.tails.tolist(), pairs.heads.tolist(), strict=True) if {t, h} <= inside}
+    got = graph.pairs_within(inside)
+    assert set(zip(got.tails.tolist(), got.heads.tolist(), strict=True)) == wanted
+    assert (graph.belief[got.entries] == got.belief).all()
+    with pytest.raises(GraphError, match="is 60"):
+        graph.pairs_within([60])
+
+
+def test_a_packed_graph_comes_back_bit_for_bit():
+    for graph in (
+        build(HOUSE, everything),
+        build([], everything),
+        from_arrays(names_of(300), *random_arrays(300, 900)),
+    ):
+        packed = pack(graph)
+        back = unpack(packed, edges=graph.edges, parallels=graph.parallels)
+        assert pack(back) == packed
+        assert list(back.names) == list(graph.names)
+        for name in ("order", "place", "indptr", "columns", "belief"):
+            assert (getattr(back, name) == getattr(graph, name)).all()
+        if graph.vertex_count:
+            assert walk(back, frozenset({0})).mass.tobytes() == walk(graph, frozenset({0})).mass.tobytes()
+
+
+def test_a_packed_edge_takes_at_most_thirteen_bytes():
+    graph = from_arrays(names_of(20_000), *random_arrays(20_000, 100_000))
+    packed = pack(graph)
+    assert (len(packed.arrays) + len(packed.names)) / graph.pair_count <= 13
+
+
+def test_a_belief_just_above_nothing_stays_an_edge_when_packed():
+    graph = from_arrays(names_of(2), np.array([0]), np.array([1]), np.array([1e-12]))
+    assert unpack(pack(graph)).belief.tolist() == [1 / BELIEF_STEPS]
+
+
+def test_blobs_that_are_not_a_graph_are_refused():
+    arrays, names = pack(build(HOUSE, everything))
+    header = struct.calcsize("<4sIIIB")
+    short_names = names[:-1]
+    with pytest.raises(GraphError, match="begin with"):
+        unpack(Packed(b"XXXX" + arrays[4:], names))
+    with pytest.raises(GraphError, match="must have"):
+        unpack(Packed(arrays[:-1], names))
+    with pytest.raises(GraphError, match="complete"):
+        unpack(Packed(arrays, short_names))
+    with pytest.raises(GraphError, match="above 0"):
+        unpack(Packed(arrays[:-2] + b"\0\0", names))
+    with pytest.raises(GraphError, match="red vertices"):
+        unpack(Packed(arrays[:header] + b"\xff" + arrays[header + 1 :], names))
+
+
+def test_names_must_ascend_and_are_found_by_bisection():
+    names = Names.of(["a:é", "a:ê", "b:x", "b:日本"])
+    assert [names.find(name) for name in names] == [0, 1, 2, 3]
+    assert names.find("b:missing") is None
+    assert names[1:3] == ["a:ê", "b:x"]
+    with pytest.raises(GraphError, match="ascend"):
+        Names.of(["b:x", "a:x"])
+    with pytest.raises(IndexError):
+        names[4]
+
+
+def test_an_edge_is_in_view_if_valid_at_any_time_of_the_window():
+    edge = Edge(Vertex("a:a"), "ate", Vertex("b:b"), 10, 20)
+    assert [in_view(edge, Interval(a, b)) for a, b in ((0, 10), (0, 11), (19, 30), (20, 30), (10, 10), (9, 9))] == [
+        False, True, True, False, True, False,
+    ]  # fmt: skip
+    assert in_view(Edge(Vertex("a:a"), "ate", Vertex("b:b")), Interval(-5, -5))
+
+
+def test_changed_links_replace_their_pairs_and_give_the_rebuilt_walk():
+    changes = (
+        link("pet:max", "food:acme", 0.97, wrong=True),
+        link("pet:max", "food:new", 0.9),
+        link("food:new", "species:chicken", 0.5, relation="may_contain"),
+        link("species:chicken", "condition:food_allergy", 0.2, relation="may_cause[dog]"),
+    )
+    changed = {frozenset((one.edge.tail, one.edge.head)) for one in changes}
+    rest = [one for one in HOUSE if frozenset((one.edge.tail, one.edge.head)) not in changed]
+    graph, rebuilt = updated(build(HOUSE, everything), changes, everything), build([*rest, *changes], everything)
+    assert list(graph.names) == list(rebuilt.names)
+    assert sorted(map(str, graph.edges)) == sorted(map(str, rebuilt.edges))
+    seeds = frozenset({graph.id_of("pet:max"), graph.id_of("sign:itch")})
+    assert walk(graph, seeds).mass == pytest.approx(walk(rebuilt, seeds).mass, abs=1e-9)
+    assert graph.entry_of(changes[0].edge.ref) is None
+    for entry, ref in enumerate(graph.edges):
+        assert graph.entry_of(ref) == entry
+
+
+def test_any_insertion_order_and_twenty_runs_give_the_same_bytes():
+    links = list(HOUSE) + [link("pet:max", f"product:p{i}", 0.3 + i / 100, start=i % 3) for i in range(40)]
+    seen = set()
+    rng = random.Random(1)
+    for _ in range(20):
+        rng.shuffle(links)
+        graph = build(links, everything)
+        ranking = walk(graph, frozenset({graph.id_of("pet:max"), graph.id_of("sign:itch")}))
+        seen.add((pack(graph), tuple(map(str, graph.edges)), ranking.mass.tobytes(), ranking.top(20)))
+    assert len(seen) == 1
+
+
+HASHED = """
+import hashlib, json, sys
+from gateway.graph.adjacency import build
+from gateway.graph.assemble import assemble
+from gateway.graph.communities import communities
+from gateway.graph.packed import pack
+from gateway.graph.walk import walk
+from gateway.model import Chain, Edge, Link, Vertex
+rows = json.load(sys.stdin)
+links = {Link(Edge(Vertex(t), r, Vertex(h), s), b, 1.0, 0.0, False, ()) for t, r, h, s, b in rows}
+graph = build(links, lambda edge: True)
+seeds = frozenset({graph.id_of("pet:max"), graph.id_of("sign:itch")})
+ranking = walk(graph, seeds)
+subgraph = assemble(graph, ranking, seeds)
+parts = (*pack(graph), ranking.mass.tobytes(), repr(subgraph).encode(), communities(graph).label.tobytes())
+print(hashlib.sha256(b"|".join(parts)).hexdigest())
+"""
+
+
+def test_the_hash_seed_of_the_process_changes_no_byte():
+    rng = random.Random(4)
+    rows = [(o.edge.tail.name, o.edge.relation, o.edge.head.name, None, o.belief) for o in HOUSE if not o.refuted]
+    rows += [("food:acme", "lists", f"ing:i{i}", None, rng.uniform(0.3, 1)) for i in range(30)]
+    rows += [(f"ing:i{i}", "derived_from", f"species:s{i % 7}", None, rng.uniform(0.3, 1)) for i in range(30)]
+    digests = set()
+    for seed in ("0", "1", "4242"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        done = subprocess.run(
+            [sys.executable, "-c", HASHED], input=json.dumps(rows), capture_output=True, text=True, check=True,
+            env=environment, cwd=Path(__file__).resolve().parents[1],
+        )  # fmt: skip
+        digests.add(done.stdout.strip())
+    assert len(digests) == 1
+    assert len(digests.pop()) == len(hashlib.sha256().hexdigest())
+
+
+def test_communities_are_connected_deterministic_and_as_good_as_leidens():
+    club = igraph.Graph.Famous("Zachary")
+    ends = np.array(club.get_edgelist())
+    graph = from_arrays(names_of(club.vcount()), ends[:, 0], ends[:, 1], np.ones(len(ends)))
+    found = communities(graph)
+    assert found.modularity >= club.community_leiden(objective_function="modularity").modularity - 0.01
+    assert found.modularity == pytest.approx(club.modularity(found.label.tolist()), abs=1e-12)
+    for smallest in set(found.label.tolist()):
+        members = found.members(smallest)
+        assert min(members) == smallest
+        assert club.induced_subgraph(members).is_connected()
+
+
+def test_communities_never_join_what_only_a_refuted_edge_joins():
+    found = communities(build([link("a:a", "b:b", 0.9), link("b:b", "c:c", 0.9, refuted=True)], everything))
+    assert found.label.tolist() == [0, 0, 2]
+    assert communities(build([], everything)).label.size == 0
