@@ -11,9 +11,13 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
+from types import MappingProxyType
 from typing import Any
 
 from gateway.errors import ConfigError
+from gateway.ontology.hazards import EmergencySign, Hazards, Pattern, PoisonLine, Toxin
+from gateway.ontology.language import Language, Things
+from gateway.ontology.recognise import Alias, Lexicon, Reading, fold_alias
 from gateway.ontology.vocabulary import (
     DEFAULT_RELEVANCE,
     DeviceKind,
@@ -26,7 +30,13 @@ from gateway.ontology.vocabulary import (
     VertexKind,
 )
 
-__all__ = ["load", "read_table"]
+__all__ = ["LANGUAGES", "hazards", "languages", "load", "read_table", "things"]
+
+LANGUAGES = ("en", "es", "de")
+"""English first: it is complete, and wins a tie when a text's language is told."""
+
+_DEFAULT_WITHIN = 6
+"""Words that may stand between two halves of a sign ("gums ... look very white")."""
 
 
 def read_table(name: str) -> dict[str, Any]:
@@ -189,3 +199,180 @@ def load() -> Ontology:
     )
     _check(ontology)
     return ontology
+
+
+# --- languages and things -----------------------------------------------------------------
+
+
+def _lexicon(kind: str, rows: Mapping[str, Any]) -> Lexicon:
+    return Lexicon(Alias(phrase, Reading(kind, name)) for name, phrases in rows.items() for phrase in phrases)
+
+
+def _metrics(rows: Mapping[str, Any]) -> Lexicon:
+    aliases = []
+    for name, row in rows.items():
+        aliases += [Alias(word, Reading("metric", name)) for word in row.get("words", ())]
+        aliases += [Alias(word, Reading("metric", name), "verb") for word in row.get("verbs", ())]
+        aliases += [
+            Alias(word, Reading("metric", f"{name}:{way}")) for way in ("up", "down") for word in row.get(way, ())
+        ]
+    return Lexicon(aliases)
+
+
+@cache
+def languages() -> tuple[Language, ...]:
+    """Every language's phrases, English first."""
+    made = []
+    for code in LANGUAGES:
+        table = read_table(f"lang_{code}.toml")
+        cues = _lexicon("cue", table["cue"])
+        metrics, directions = _metrics(table["metric"]), _lexicon("dir", table["direction"])
+        plain = frozenset(
+            word
+            for phrase in (*table["markers"], *table["vocabulary"]["words"], *table["vocabulary"]["neighbours"])
+            for word in fold_alias(phrase)
+        )
+        made.append(
+            Language(
+                id=code,
+                markers=frozenset(fold_alias(word)[0] for word in table["markers"]),
+                cues=cues,
+                metrics=metrics,
+                directions=directions,
+                known=plain | cues.words() | metrics.words() | directions.words(),
+                phrases=MappingProxyType({name: tuple(phrases) for name, phrases in table["cue"].items()}),
+            )
+        )
+    return tuple(made)
+
+
+def _thing_aliases(table: Mapping[str, Any]) -> list[Alias]:
+    aliases = []
+    for name, row in table["species"].items():
+        for key, phrases in row.items():
+            kind = "species_plural" if key.endswith("plural") else "species"
+            form = "name" if key == "en" else "exact"
+            aliases += [Alias(phrase, Reading(kind, f"species:{name}"), form) for phrase in phrases]
+    for name, phrases in table["breed"].items():
+        aliases += [Alias(phrase, Reading("breed", f"breed:{name}"), "noun") for phrase in phrases]
+    for kind in ("ing", "food", "med", "body", "cond", "topic", "src"):
+        for name, row in table[kind].items():
+            for code in LANGUAGES:
+                form = "noun" if code == "en" and kind in {"ing", "food", "topic"} else "exact"
+                aliases += [Alias(phrase, Reading(kind, f"{kind}:{name}"), form) for phrase in row.get(code, ())]
+    for phrases in table["harmless"].values():
+        aliases += [Alias(phrase, Reading("harmless", "harmless:word")) for phrase in phrases]
+    return aliases
+
+
+@cache
+def things() -> Things:
+    """Hosts, breeds, foods, ingredients, medicines for pets, body parts, topics, sources."""
+    lexicon = Lexicon(_thing_aliases(read_table("things.toml")))
+    return Things(lexicon=lexicon, words=lexicon.words())
+
+
+# --- safety -------------------------------------------------------------------------------
+
+
+def _toxins(table: Mapping[str, Any]) -> tuple[dict[str, Toxin], list[Alias]]:
+    toxins, aliases = {}, []
+    for section, prefix in (("toxin", "tox"), ("medicine", "med")):
+        for name, row in table[section].items():
+            target = f"{prefix}:{name}"
+            toxins[target] = Toxin(
+                id=target,
+                name=str(row.get("name", name.replace("_", " "))),
+                species=tuple(row.get("species", ("dog", "cat"))),
+                context=str(row.get("context", "any")),
+                skin=bool(row.get("skin", False)),
+                medicine=prefix == "med",
+            )
+            for key in ("words", "carriers", "es", "de"):
+                form = "name" if key in {"words", "carriers"} else "exact"
+                aliases += [Alias(word, Reading("tox", target), form) for word in row.get(key, ())]
+    return toxins, aliases
+
+
+def _patterns(table: Mapping[str, Any]) -> tuple[dict[str, EmergencySign], list[Pattern], list[Alias]]:
+    """Signs, their patterns, and one alias per alternative, numbered by its group."""
+    signs: dict[str, EmergencySign] = {}
+    patterns: list[Pattern] = []
+    aliases: list[Alias] = []
+    count = 0
+    for urgency in ("red", "amber"):
+        for name, row in table[urgency].items():
+            target = f"sign:{row.get('sign', name)}"
+            sign = EmergencySign(target, str(row["word"]), urgency, row.get("first_aid"))
+            signs.setdefault(target, sign)
+            aliases += [Alias(phrase, Reading("never", target)) for phrase in row.get("not", ())]
+            for code in LANGUAGES:
+                for text in row.get(code, ()):
+                    groups = []
+                    for alternatives in text.split(" + "):
+                        phrases: list[str] = []
+                        for item in alternatives.split("|"):
+                            phrases += table["group"][code][item[1:]] if item.startswith("@") else [item]
+                        aliases += [Alias(phrase, Reading("group", str(count))) for phrase in phrases]
+                        groups.append(count)
+                        count += 1
+                    within = int(row.get("within", _DEFAULT_WITHIN))
+                    patterns.append(Pattern(target, code, tuple(groups), within, row.get("species")))
+    return signs, patterns, aliases
+
+
+def _line(row: Mapping[str, Any]) -> PoisonLine:
+    return PoisonLine(
+        country=str(row["country"]),
+        name=str(row["name"]),
+        short=str(row["short"]),
+        phone=str(row["phone"]),
+        charge=bool(row["charge"]),
+        date=str(row["date"]),
+        note=str(row.get("note", "")),
+    )
+
+
+def _near(table: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+    """Word of a toxin, medicine or one-word red sign -> the languages it belongs to."""
+    near: dict[str, set[str]] = {}
+    for section in ("toxin", "medicine"):
+        for row in table[section].values():
+            for key, code in (("words", "en"), ("es", "es"), ("de", "de")):
+                for phrase in row.get(key, ()):
+                    words = fold_alias(phrase)
+                    if len(words) == 1:
+                        near.setdefault(words[0], set()).add(code)
+    for row in table["red"].values():
+        for code in LANGUAGES:
+            for text in row.get(code, ()):
+                for phrase in text.split("|") if " + " not in text else ():
+                    words = fold_alias(phrase)
+                    if len(words) == 1:
+                        near.setdefault(words[0], set()).add(code)
+    return {word: frozenset(codes) for word, codes in sorted(near.items())}
+
+
+@cache
+def hazards() -> Hazards:
+    """The safety tables, read once."""
+    table = read_table("safety.toml")
+    toxins, substance_aliases = _toxins(table)
+    signs, patterns, signal_aliases = _patterns(table)
+    for sign in signs.values():
+        if sign.first_aid is not None and sign.first_aid not in table["first_aid"]:
+            raise ConfigError(f"safety.toml, {sign.id}: first_aid must name a fixed line, is {sign.first_aid!r}")
+    return Hazards(
+        version=str(table["version"]),
+        date=str(table["date"]),
+        reviewed_by=str(table["reviewed_by"]),
+        toxins=MappingProxyType(toxins),
+        signs=MappingProxyType(signs),
+        patterns=tuple(patterns),
+        substances=Lexicon(substance_aliases),
+        signals=Lexicon(signal_aliases),
+        lines=tuple(_line(row) for row in table["line"]),
+        unlisted=tuple(str(row["country"]) for row in table["unlisted"]),
+        first_aid=MappingProxyType(dict(table["first_aid"])),
+        near=MappingProxyType(_near(table)),
+    )

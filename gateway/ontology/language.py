@@ -1,0 +1,46 @@
+"""How owners ask, per language: cue phrases, measured words, directions, known words.
+
+In: the tables that ``gateway.ontology.load`` reads. Out: frozen values with every phrase
+folded. Cue class ids are the same in all languages, so the decision list knows none of them.
+Never: a household's names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gateway.ontology.recognise import Lexicon
+
+__all__ = ["Language", "Things"]
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """One language's phrases.
+
+    ``markers`` are function words that tell the language; ``cues`` finds readings of kind
+    "cue"; ``metrics`` finds readings of kind "metric" whose target is ``property`` or
+    ``property:up``/``property:down`` where the phrase itself says a direction;
+    ``directions`` finds kind "dir"; ``known`` are words that are no misspelling.
+    """
+
+    id: str
+    markers: frozenset[str]
+    cues: Lexicon
+    metrics: Lexicon
+    directions: Lexicon
+    known: frozenset[str]
+    phrases: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Things:
+    """Named things outside any household, for all languages together.
+
+    ``lexicon`` kinds: species, species_plural, breed, ing, food, med, body, cond, topic, src,
+    harmless. ``words`` is every word in it.
+    """
+
+    lexicon: Lexicon
+    words: frozenset[str]
