@@ -252,7 +252,7 @@ def _log_facts(facts: Facts, logs: tuple[TextRecord, ...], home: Household, onto
     owner = ontology.reliability["owner_log"]
     for entry in logs:
         kind = ontology.log_kinds.get(entry.object or "")
-        if kind is None or kind.relation is None or entry.at_ms is None:
+        if kind is None or kind.relation is None or (entry.at_ms is None and entry.until_ms is None):
             continue
         head = _log_head(entry, kind, home)
         facts.names.setdefault(head.name, entry.title)
