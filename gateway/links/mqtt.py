@@ -242,7 +242,7 @@ class MqttLink:
             try:
                 async with self._connected() as connection:
                     failures = 0
-                    reason = await connection.lost
+                    reason = await asyncio.shield(connection.lost)  # a cancelled wait must not end it
             except BrokerError as problem:
                 reason = str(problem)
             failures += 1

@@ -13,8 +13,9 @@ a number is missing an event may be. A pet with two bowls is covered where both 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from firmware_bridge import wire
 from gateway.errors import ConfigError
@@ -28,7 +29,8 @@ from gateway.measure.days import (
     local_day,
     slot_hours,
 )
-from gateway.model import Household, Interval, Series
+from gateway.measure.rollup import Sample, merge_intervals, split_over_slots
+from gateway.model import Household, Interval, Series, ZonePeriod
 from gateway.ontology.vocabulary import Ontology, Property
 from gateway.store.transaction import Transaction
 from gateway.stored import DatedFrame, DayRow
@@ -41,7 +43,6 @@ IMPORT_GAP_MS = 86_400_000
 """An imported history holds visits and refills, no beats: a feeder that reported within a
 day is taken as having worked in between (the longest real pause of two cats is 17.8 h)."""
 _COUNT = "count"
-
 Gap = tuple[int, int]
 
 
@@ -150,7 +151,7 @@ def _bound(home: Household, device: str, pets: frozenset[str], within: Interval)
             end_ms = within.end_ms if binding.valid_to_ms is None else min(binding.valid_to_ms, within.end_ms)
             if start_ms < end_ms:
                 found.append(Interval(start_ms, end_ms))
-    return tuple(found)
+    return merge_intervals(found)
 
 
 def _counts(frame: DatedFrame, day: Interval) -> bool:
@@ -164,17 +165,6 @@ def _within(earliest_ms: int | None, latest_ms: int | None, day: Interval) -> bo
     if earliest_ms is None or latest_ms is None:
         return False
     return day.start_ms <= earliest_ms and latest_ms < day.end_ms
-
-
-def _merged(gaps: Iterable[Gap]) -> list[Gap]:
-    """Spans without overlap, ascending."""
-    merged: list[Gap] = []
-    for start_ms, end_ms in sorted(gaps):
-        if merged and start_ms <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(merged[-1][1], end_ms))
-        else:
-            merged.append((start_ms, end_ms))
-    return merged
 
 
 class Rollups:
@@ -204,8 +194,9 @@ class Rollups:
                 if kinds.get(device) not in source.device_kinds:
                     continue
                 reach_ms = 0 if source.worn is not None else BOWL_GAP_MS
-                for start_ms, end_ms in _merged((at - reach_ms, to + reach_ms) for at, to in spans):
-                    for date, lowest, highest in _slots(home, start_ms, end_ms):
+                reached = merge_intervals(Interval(at - reach_ms, to + reach_ms) for at, to in spans)
+                for span in reached:
+                    for date, lowest, highest in _slots(home, span):
                         for pets in _served(home, device, date):
                             key = (source, pets, date)
                             low, high = wanted.get(key, (lowest, highest))
@@ -244,28 +235,35 @@ class Rollups:
                     changed += self._recompute(tx, home, part)
         return changed
 
+    def _series(self, part: _Part, measured: _Measured) -> Series:
+        """The series of a pet, or of a set of pets (``luna+max.intake``): never one pet's share."""
+        owner, observed = "+".join(sorted(part.pets)), measured.property
+        return Series(self._ontology.series_id(owner, observed.id), owner, observed.id, observed.unit)
+
     def _recompute(self, tx: Transaction, home: Household, part: _Part) -> int:
         """Recompute the slots of one part; returns how many day rows changed."""
         size = -(-part.day.length_ms // SLOT_MS)
+        if not part.serving and tx.first_date(self._series(part, part.source.measured[0]).id) is None:
+            return 0  # these pets never had such a device
         frames = _frames(tx, part)
         covered = _covered(tx, part, frames)
         set_aside = _reasons(tx, part)
-        hours = slot_hours(part.date, home.zones)
-        owner = "+".join(sorted(part.pets))
         changed = 0
         for measured in part.source.measured:
             observed = measured.property
-            series = Series(self._ontology.series_id(owner, observed.id), owner, observed.id, observed.unit)
-            counted = [not observed.night_only or hour >= NIGHT_START_HOUR or hour < NIGHT_END_HOUR for hour in hours]
+            series = self._series(part, measured)
+            counted, runs = _counted(part.date, home.zones, night_only=observed.night_only)
             before = tx.day(series.id, part.date)
-            if before is None or len(before.sums) != size:
-                sums, cover = [0] * size, [0] * size
-            else:
-                sums, cover = list(before.sums), list(before.covered)
+            if before is not None and len(before.sums) != size:  # the home's zones were told anew
+                if len(part.slots) < size:
+                    return changed + self._recompute(tx, home, replace(part, first=0, last=size - 1))
+                before = replace(before, sums=(0,) * size, covered=(0,) * size)
+            sums = [0] * size if before is None else list(before.sums)
+            cover = [0] * size if before is None else list(before.covered)
             for at in part.slots:
                 sums[at] = sum(measured.value(frame) for frame in frames.get(at, ())) if counted[at] else 0
                 cover[at] = covered[at] if counted[at] else 0
-            n = _count(tx, part, counted)
+            n = _count(tx, part, runs)
             if before is None and n == 0 and set_aside is None and not any(cover):
                 continue
             tx.save_series(series)
@@ -294,10 +292,26 @@ def _part(home: Household, source: _Source, pets: frozenset[str], date: str, *, 
     return _Part(source, pets, date, day, first, last, serving)
 
 
-def _count(tx: Transaction, part: _Part, counted: list[bool]) -> int:
-    """How many records of the day count, in the slots that count."""
-    starts = [part.day.start_ms + at * SLOT_MS for at, yes in enumerate(counted) if yes]
-    runs = _merged((start_ms, min(start_ms + SLOT_MS, part.day.end_ms)) for start_ms in starts)
+@lru_cache(maxsize=1024)
+def _counted(date: str, zones: tuple[ZonePeriod, ...], *, night_only: bool) -> tuple[tuple[bool, ...], tuple[Gap, ...]]:
+    """Which slots of a day count, and the stretches of time they make."""
+    day = day_interval(date, zones)
+    flags = tuple(
+        not night_only or hour >= NIGHT_START_HOUR or hour < NIGHT_END_HOUR for hour in slot_hours(date, zones)
+    )
+    runs: list[Gap] = []
+    for at, counts in enumerate(flags):
+        if counts:
+            start_ms = day.start_ms + at * SLOT_MS
+            end_ms = min(start_ms + SLOT_MS, day.end_ms)
+            if runs and runs[-1][1] == start_ms:
+                start_ms = runs.pop()[0]
+            runs.append((start_ms, end_ms))
+    return flags, tuple(runs)
+
+
+def _count(tx: Transaction, part: _Part, runs: tuple[Gap, ...]) -> int:
+    """How many records of the day count, in the stretches that count."""
     return sum(
         tx.count_frames(
             device,
@@ -312,14 +326,14 @@ def _count(tx: Transaction, part: _Part, counted: list[bool]) -> int:
     )
 
 
-def _slots(home: Household, start_ms: int, end_ms: int) -> list[tuple[str, int, int]]:
-    """(date, first slot, last slot) of every day that ``[start_ms, end_ms]`` touches."""
+def _slots(home: Household, span: Interval) -> list[tuple[str, int, int]]:
+    """(date, first slot, last slot) of every day that a span touches, its end included."""
     found = []
-    for date in dates_between(local_day(start_ms, home.zones), local_day(end_ms, home.zones)):
+    for date in dates_between(local_day(span.start_ms, home.zones), local_day(span.end_ms, home.zones)):
         day = day_interval(date, home.zones)
         last = (day.length_ms - 1) // SLOT_MS
-        low = max(0, (start_ms - day.start_ms) // SLOT_MS)
-        high = min(last, (end_ms - day.start_ms) // SLOT_MS)
+        low = max(0, (span.start_ms - day.start_ms) // SLOT_MS)
+        high = min(last, (span.end_ms - day.start_ms) // SLOT_MS)
         if day.length_ms > 0:
             found.append((date, low, high))
     return found
@@ -355,12 +369,14 @@ def _covered(tx: Transaction, part: _Part, frames: Mapping[int, list[DatedFrame]
         else _worn(frames, device, part.source.worn)
         for device in part.serving
     }
-    covered = {}
+    covered = dict.fromkeys(part.slots, 0)
+    if not any(any(of_slot.values()) for of_slot in of_device.values()):
+        return covered
     for at in part.slots:
         start_ms = part.day.start_ms + at * SLOT_MS
         end_ms = min(start_ms + SLOT_MS, part.day.end_ms)
-        serving = {device for device, _, _ in part.bound(start_ms, end_ms)}
-        covered[at] = min((end_ms - start_ms, *(of_device[device].get(at, 0) for device in serving))) if serving else 0
+        of_each = [of_device[device].get(at, 0) for device, _, _ in part.bound(start_ms, end_ms)]
+        covered[at] = min([end_ms - start_ms, *of_each]) if of_each else 0
     return covered
 
 
@@ -374,7 +390,7 @@ def _worn(frames: Mapping[int, list[DatedFrame]], device: str, column: int) -> d
 
 def _between_records(tx: Transaction, device: str, part: _Part) -> dict[int, int]:
     """Covered ms by slot, from records whose numbers follow each other."""
-    gaps: list[Gap] = []
+    gaps: list[Interval] = []
     last: tuple[int | None, int | None, int] | None = None
     signs = tx.signs_of_life(
         device,
@@ -391,16 +407,12 @@ def _between_records(tx: Transaction, device: str, part: _Part) -> dict[int, int
             follows = boot is None or (seq is not None and last[1] is not None and seq == last[1] + 1)
             longest_ms = IMPORT_GAP_MS if boot is None else BOWL_GAP_MS
             if follows and 0 < at_ms - last[2] <= longest_ms:
-                gaps.append((last[2], at_ms))
+                gaps.append(Interval(last[2], at_ms))
         last = (boot, seq, at_ms)
     covered: dict[int, int] = defaultdict(int)
-    for start_ms, end_ms in _merged(gaps):
-        at_ms, until_ms = max(start_ms, part.start_ms), min(end_ms, part.end_ms)
-        while at_ms < until_ms:
-            slot = (at_ms - part.day.start_ms) // SLOT_MS
-            next_ms = min(part.day.start_ms + (slot + 1) * SLOT_MS, until_ms)
-            covered[slot] += next_ms - at_ms
-            at_ms = next_ms
+    for gap in merge_intervals(gaps):
+        for slot, covered_ms in split_over_slots(Sample(device, gap.start_ms, gap.end_ms, gap.length_ms), part.day):
+            covered[slot] += covered_ms
     return covered
 
 
