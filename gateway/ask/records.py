@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from firmware_bridge.wire import BATTERY_UNKNOWN, KINDS, TEMPERATURE_MOVED, TOO_FAST, UNSETTLED, ZERO_DOUBTFUL
-from gateway.ask.wording import amount, clock_time, day, joined
+from gateway.ask.wording import amount, clock_time, day, first_upper, joined
 from gateway.errors import UnknownRecord
 from gateway.graph.belief import DISAGREEMENT, fold
 from gateway.measure.days import HOUR_MS, SLOT_MS, local_clock
@@ -23,10 +23,10 @@ from gateway.store.reads import Reader
 from gateway.stored import DatedFrame, DayRow, TextRecord
 
 __all__ = [
-    "as_sentence",
     "day_figure",
     "device_words",
     "heading",
+    "link_sentence",
     "open_record",
     "record_text",
     "relation_words",
@@ -121,11 +121,6 @@ def _span(start_ms: int, end_ms: int, home: Household) -> str:
     return f"{when(start_ms, home)} to {ends}"
 
 
-def as_sentence(text: str) -> str:
-    """The text with its first letter raised and a full stop, unless it ends in one."""
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
-
-
 def device_words(device_id: str, home: Household) -> str:
     """What an owner calls a device: its own name, else its kind and id."""
     for device in home.devices:
@@ -201,7 +196,7 @@ def _field_lines(frame: DatedFrame) -> list[str]:
         figure = [] if frame.amount is None or frame.unit is None else [f"Amount: {amount(frame.amount, frame.unit)}"]
         return figure + [f"As imported: {value}" for value in frame.fields]
     return [
-        as_sentence(f"{_FIELD_WORDS.get(field.name, field.name.replace('_', ' '))}: ")[:-1]
+        f"{first_upper(_FIELD_WORDS.get(field.name, field.name.replace('_', ' ')))}: "
         + _value(field.name, value, field.unit)
         for field, value in zip(declared, frame.fields, strict=True)
         if field.name != "began_ms"  # said as the event's own time
@@ -418,11 +413,17 @@ def _fact_name(name: str) -> str:
 
 
 def relation_words(relation: str) -> str:
-    """A relation as an owner reads it: "lists", "may cause (in a dog)"."""
-    name, bracket, host = relation.partition("[")
+    """A relation as an owner reads it, without its host: "lists", "may cause"."""
+    name = relation.partition("[")[0]
     known = load().relations.get(name)
-    words = name.replace("_", " ") if known is None else known.words
-    return f"{words} (in a {host.rstrip(']')})" if bracket else words
+    return name.replace("_", " ") if known is None else known.words
+
+
+def link_sentence(tail: str, relation: str, head: str) -> str:
+    """A link in words: "Max ate Acme", "In a dog, chicken may cause a food allergy"."""
+    host = relation.partition("[")[2].removesuffix("]")
+    words = f"{tail} {relation_words(relation)} {head}"
+    return f"In a {host}, {words}" if host else first_upper(words)
 
 
 def stored_link(reader: Reader, ref: RecordRef, *, walls: frozenset[str]) -> Link | None:
@@ -449,7 +450,7 @@ def support(link: Link) -> str:
 
 def _edge_heading(edge: Edge, home: Household, labels: dict[str, str]) -> str:
     tail, head = (vertex_words(vertex.name, home, labels) for vertex in (edge.tail, edge.head))
-    return as_sentence(f"{tail} {relation_words(edge.relation)} {head}").removesuffix(".")
+    return link_sentence(tail, edge.relation, head)
 
 
 def _validity(edge: Edge, home: Household) -> str:

@@ -108,7 +108,9 @@ def _compared(pet: Pet, weeks: tuple[_Week, ...], as_of: str) -> str:
         if moved:
             sides.append(f"{_names(moved)} {'is' if len(moved) == 1 else 'are'} {word} {possessive(pet)} usual")
     if sides:
-        text = f"{pet.name}: {joined(sides)} ({_heard(clear, as_of)})."
+        same = tuple(week for week in clear if week.verdict is Verdict.USUAL)
+        rest = f" {first_upper(_names(same))} {'is' if len(same) == 1 else 'are'} as usual." if same else ""
+        text = f"{pet.name}: {joined(sides)} ({_heard(clear, as_of)}).{rest}"
     else:
         whose = f"{pet.name}'s"
         text = f"Nothing the {_devices(clear)} {_verb(clear)} is outside {whose} usual ({_heard(clear, as_of)})."

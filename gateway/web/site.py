@@ -17,14 +17,18 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from gateway.ask.records import when
+from gateway.ask.wording import amount, day
 from gateway.errors import ScentwalkError, UnknownRecord
 from gateway.model import RecordRef
 from gateway.web.answers import read_answer
 from gateway.web.api import Api
+from gateway.web.chart import draw_chart, read_chain
 from gateway.web.doorkeeper import HEADERS, Doorkeeper
+from gateway.web.draw import draw_trend
 from gateway.web.forms import Forms
 from gateway.web.render import asset, page
 from gateway.web.services import Services, is_number
+from gateway.web.trend import read_trend
 from gateway.web.views import dead_letter_lines, device_page, front_page, link_to, record_href, record_page
 
 __all__ = ["create_app"]
@@ -33,6 +37,10 @@ _LARGEST_BODY_BYTES = 16 * 2**20
 """An imported file may come in over the command door; no form needs a hundredth of it."""
 
 _DEAD_LETTERS_SHOWN = 200
+
+_TREND_SIZES = ((736.0, 250.0), (328.0, 230.0))
+_CHART_SIZES = ((640.0, 3), (328.0, 2))
+"""Drawn twice, for a page and for a phone of 360 px; the stylesheet shows one of them."""
 
 _EXPLAINED = {
     404: ("There is nothing here", "No page and no record is kept under this address."),
@@ -79,6 +87,7 @@ class Pages:
             if stored is None:
                 raise HTTPException(404)
             view = read_answer(number, stored)
+            chain = read_chain(reader, view.chain)
             return page(
                 self._services,
                 "answer.html",
@@ -87,7 +96,8 @@ class Pages:
                 restated=tuple(link_to(reader, ref) for ref in reader.restated(number)),
                 numbers={receipt.claim: place for place, receipt in enumerate(view.receipts, start=1)},
                 links={ref.text: link_to(reader, ref) for receipt in view.receipts for ref in receipt.refs},
-                chain=tuple(link_to(reader, ref) for ref in view.chain),
+                chain=chain,
+                charts=tuple(draw_chart(chain, width=width, columns=columns) for width, columns in _CHART_SIZES),
                 href=record_href,
             )
 
@@ -108,6 +118,22 @@ class Pages:
         if view is None:
             raise HTTPException(404)
         return page(self._services, "device.html", view=view)
+
+    def series(self, request: Request) -> Response:
+        """A series' last 90 days: drawing, events, numbers."""
+        with self._services.snapshot() as reader:
+            trend = read_trend(reader, request.path_params["series"], now_ms=self._services.now_ms())
+        if trend is None:
+            raise HTTPException(404)
+        return page(
+            self._services,
+            "series.html",
+            trend=trend,
+            drawings=tuple(draw_trend(trend, width=width, height=height) for width, height in _TREND_SIZES),
+            href=record_href,
+            amount=amount,
+            day=day,
+        )
 
     def dead_letters(self, request: Request) -> Response:  # noqa: ARG002  # every endpoint takes the request
         """The latest messages that could not be read, with reason and first bytes."""
@@ -175,6 +201,7 @@ def create_app(services: Services) -> Starlette:
             Route("/answer/{number:int}", pages.answer),
             Route("/record/{ref:path}", pages.record),
             Route("/device/{device}", pages.device),
+            Route("/series/{series}", pages.series),
             Route("/deadletters", pages.dead_letters),
             *forms.routes(),
             Route("/api/ask", api.ask, methods=["POST"]),

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from firmware_bridge.wire import KINDS
 from gateway.ask.records import device_words, heading, open_record, vertex_words, when
-from gateway.ask.wording import amount
+from gateway.ask.wording import amount, day
 from gateway.model import Device, Household, Pet, Record, RecordRef
 from gateway.ontology.load import load
 from gateway.store.reads import Reader
@@ -41,6 +41,13 @@ _DEVICE_LOOKBACK_MS = 90 * 86_400_000
 _QUIET_KINDS = frozenset({"motion", "beat", "mark_request"})
 _EVENT_KINDS = tuple(kind.name for kind in KINDS.values() if kind.name not in _QUIET_KINDS)
 _RAW_BYTES_SHOWN = 48
+
+_EXAMPLES = (
+    ("scratch", "Why is {name} scratching more this week?"),
+    ("intake", "Is {name} eating less than usual?"),
+    ("meals", "When did {name} last eat?"),
+    ("rest", "How much did {name} rest this week?"),
+)
 
 _COUNTER_WORDS = {
     "dead_letters": "messages that could not be read",
@@ -139,7 +146,7 @@ def front_page(reader: Reader, *, now_ms: int) -> FrontPage:
     listed = {device.id for device in home.devices}
     strangers = tuple(Device(id=name, kind="unknown", name="") for name in reader.heard_devices() if name not in listed)
     return FrontPage(
-        examples=_examples(home),
+        examples=_examples(reader, home),
         pets=tuple(_pet_card(reader, home, pet, now_ms=now_ms) for pet in home.pets),
         devices=tuple(_device_line(reader, home, device, now_ms=now_ms) for device in (*home.devices, *strangers)),
         counters=_counters(reader),
@@ -151,22 +158,18 @@ def front_page(reader: Reader, *, now_ms: int) -> FrontPage:
     )
 
 
-def _examples(home: Household) -> tuple[str, ...]:
-    if not home.pets:
-        return ()
-    first, last = home.pets[0].name, home.pets[-1].name
-    return (
-        f"Is {first} eating more than usual this week?",
-        f"When did {last} last eat?",
-        f"Why is {first} scratching more this week?",
-    )
+def _examples(reader: Reader, home: Household) -> tuple[str, ...]:
+    """Questions this home has the records for: one a property, about the pet that has it."""
+    names = {pet.id: pet.name for pet in home.pets}
+    found = {series.property: names[series.pet] for series in reader.all_series() if series.pet in names}
+    return tuple(text.format(name=found[name]) for name, text in _EXAMPLES if name in found)
 
 
 def _pet_card(reader: Reader, home: Household, pet: Pet, *, now_ms: int) -> PetCard:
     ontology = load()
-    about = ", ".join(
-        part for part in (pet.breed or pet.species, None if pet.born is None else f"born {pet.born}") if part
-    )
+    about = pet.breed or pet.species
+    if pet.born is not None:
+        about += f", born {day(pet.born)} {pet.born[:4]}"
     trends = tuple(
         LinkTo(text=ontology.properties[series.property].owner, href=f"/series/{quote(series.id, safe='')}")
         for series in reader.all_series()
