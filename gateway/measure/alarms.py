@@ -19,6 +19,7 @@ from gateway.measure.grid import DayGrid, fault_of
 from gateway.model import Interval
 
 __all__ = [
+    "QUIET_DAYS",
     "Floor",
     "FloorKind",
     "Notice",
@@ -35,8 +36,18 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 
-_RUN_DAYS = 21
+QUIET_DAYS = 7
+"""A notice that stands again within 7 days of the last is the same notice."""
+_RUN_DAYS = 14
 _ALLOWANCE = 0.5
+_LEAST_INDEX = 0.05
+"""A day at a twentieth of usual and a day of nothing are the same surprise."""
+_LEAST_SPREAD = 0.05
+_UNCERTAIN_LEVEL = 1.115
+_UNCERTAIN_MEMORY = 0.5
+"""The threshold is enlarged by 1.115 (1 + phi / 2): a level and a memory estimated from 56
+days double the false rate of known ones (Jones, Champ & Rigdon 2004, J. Qual. Tech. 36:361;
+factors by simulation, ``tests/calibrate.py`` prints what they give)."""
 _LEAST_HISTORY = 28
 _DAY_MS = 24 * HOUR_MS
 _HEARD_GAP_MS = 15 * 60_000
@@ -73,9 +84,9 @@ def cusum_threshold(false_per_year: float) -> float:
 
 
 def notice_on(grid: DayGrid, last: str, *, false_per_year: float = 1.0) -> Notice | None:
-    """Whether the CUSUM of the last 21 days stands above its threshold on ``last``.
+    """Whether the CUSUM of the last 14 days stands above its threshold on ``last``.
 
-    The 56 days before those 21 give level, spread and memory (28 covered ones at least), so
+    The 56 days before those 14 give level, spread and memory (28 covered ones at least), so
     a new level never enters its own baseline. Days are prewhitened by phi; an unheard day
     leaves the sum as it is.
     """
@@ -101,12 +112,14 @@ def notice_on(grid: DayGrid, last: str, *, false_per_year: float = 1.0) -> Notic
     recent = np.flatnonzero(heard & (dates >= first) & (dates <= last))
     if recent.size == 0 or grid.dates[recent[-1]] != last:
         return None
-    away = np.log(np.maximum(index / level, np.exp(-3.0 * max(memory.spread, 0.3))))
-    scale = max(memory.spread, 1e-9)
-    innovations = away[recent] / scale
+    away = np.log(np.maximum(index / level, _LEAST_INDEX))
+    before = away[base]
+    spread = max(float(before.std()) * memory.spread_correction, _LEAST_SPREAD)
+    innovations = (away[recent] - before.mean()) / spread
     innovations[1:] -= memory.phi * innovations[:-1] * (np.diff(grid.ordinals[recent]) == 1)
     innovations /= np.sqrt(1.0 - memory.phi**2)
-    threshold = cusum_threshold(false_per_year) * (1.0 + 2.0 / memory.freedom)
+    enlarged = _UNCERTAIN_LEVEL * (1.0 + _UNCERTAIN_MEMORY * memory.phi)
+    threshold = cusum_threshold(false_per_year) * enlarged
     for direction in (1, -1):
         total, start = _cusum(direction * innovations)
         if total > threshold:

@@ -49,6 +49,7 @@ _SPREAD_FLOOR_ELSE = 0.05
 """Relative day-to-day spread below which no home device resolves; keeps zero spread from
 turning any difference into infinite surprise. Weighing scales resolve 1 %."""
 
+_RHYTHM_ERRORS = 2.0
 _LARGEST_PHI = 0.9
 _WEEKEND_LEAST = 6
 """Weekend days a baseline must hold before weekends get a level of their own."""
@@ -119,13 +120,34 @@ class Memory:
 
     ``levels`` are the usual index of (weekdays, weekends); ``spread`` is the standard
     deviation of a day's index about it; ``phi`` the lag-1 correlation of neighbouring days;
-    ``freedom`` the effective degrees of freedom of the spread.
+    ``freedom`` the effective degrees of freedom of the spread; ``spread_correction`` the factor
+    by which a fitted level made the raw spread too small.
     """
 
     levels: tuple[float, float]
     spread: float
     phi: float
     freedom: float
+    spread_correction: float
+
+
+def _levels(index: FloatArray, weekend: BoolArray) -> tuple[tuple[float, float], FloatArray]:
+    """Robust levels of weekdays and weekends, and the winsorised indices, shape [n].
+
+    One level serves both unless each has 6 days and they differ by two standard errors: a
+    rhythm that is not there would only add its noise to every part of a week.
+    """
+    if min(int(weekend.sum()), int((~weekend).sum())) >= _WEEKEND_LEAST:
+        drawn = index.copy()
+        drawn[weekend], drawn[~weekend] = winsorise(index[weekend]), winsorise(index[~weekend])
+        groups = drawn[~weekend], drawn[weekend]
+        weekday_level, weekend_level = (float(group.mean()) for group in groups)
+        error = np.sqrt(sum(float(group.var()) / (group.size - 1) for group in groups))
+        if abs(weekend_level - weekday_level) > _RHYTHM_ERRORS * error:
+            return (weekday_level, weekend_level), drawn
+    drawn = winsorise(index)
+    level = float(drawn.mean()) if drawn.size else 0.0
+    return (level, level), drawn
 
 
 def memory_of(index: FloatArray, ordinals: IntArray, weekend: BoolArray, kind: str) -> Memory:
@@ -138,16 +160,10 @@ def memory_of(index: FloatArray, ordinals: IntArray, weekend: BoolArray, kind: s
     spread (Bartlett 1946, JRSS Suppl. 8:27) and, where there is memory, 3 / n of phi itself
     (a week's variance factor g has d log g / d phi = 1.75).
     """
-    split = kind != "level" and weekend.sum() >= _WEEKEND_LEAST and (~weekend).sum() >= _WEEKEND_LEAST
-    drawn = index.copy()
-    levels = []
-    for group in (~weekend, weekend) if split else (np.ones(index.size, dtype=bool),):
-        drawn[group] = winsorise(index[group])
-        levels.append(float(drawn[group].mean()))
-    weekday_level, weekend_level = levels[0], levels[-1]
-    level = np.where(weekend, weekend_level, weekday_level) if split else np.full(index.size, weekday_level)
+    levels, drawn = _levels(index, weekend) if kind != "level" else _levels(index, np.zeros_like(weekend))
+    level = np.where(weekend, levels[1], levels[0])
     relative = np.divide(drawn, level, out=np.ones(index.size), where=level > 0.0) - 1.0
-    n = index.size
+    n, fitted = index.size, 1 + (levels[0] != levels[1])
     follows = np.diff(ordinals) == 1
     pairs = int(follows.sum())
     square = float((relative**2).mean())
@@ -156,12 +172,13 @@ def memory_of(index: FloatArray, ordinals: IntArray, weekend: BoolArray, kind: s
         raw = float((relative[1:] * relative[:-1])[follows].mean()) / square
         phi = min(max((pairs * raw + 1.0) / (pairs - 3), 0.0), _LARGEST_PHI)
     inflation = (1.0 + phi) / (1.0 - phi)
-    absorbed = min((inflation + len(levels) - 1) / n, 0.75)
-    spread = max(float(np.sqrt(square / (1.0 - absorbed))), _SPREAD_FLOOR.get(kind, _SPREAD_FLOOR_ELSE))
+    absorbed = min((inflation + fitted - 1) / n, 0.75)
+    correction = float(1.0 / np.sqrt(1.0 - absorbed))
+    spread = max(float(np.sqrt(square)) * correction, _SPREAD_FLOOR.get(kind, _SPREAD_FLOOR_ELSE))
     of_spread = 2.0 * (1.0 + phi**2) / (n * (1.0 - phi**2))
     of_phi = 3.0 / n if phi > 0.0 else 0.0
-    freedom = max(2.0 / (of_spread + of_phi) - len(levels), 3.0)
-    return Memory((weekday_level, weekend_level), spread, phi, freedom)
+    freedom = max(2.0 / (of_spread + of_phi) - fitted, 3.0)
+    return Memory(levels, spread, phi, freedom, correction)
 
 
 def ar1_weights(weights: FloatArray, ordinals: IntArray, phi: float) -> float:

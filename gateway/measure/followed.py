@@ -1,4 +1,4 @@
-"""Event to series: did a series change after a food switch, a medicine, a visitor?
+"""Event to series: whether a series changed after a food switch, a medicine, a visitor.
 
 An AR(1)-adjusted before/after comparison with an onset delay of 0 to 14 days. One switch is
 one observation: its belief is capped low and the relation is ``followed_by``, never cause.

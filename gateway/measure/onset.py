@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 from gateway.measure.baseline import BASELINE_DAYS, LAG_DAYS, expose, memory_of
 from gateway.measure.days import add_days
 from gateway.measure.grid import DayGrid, fault_of
+from gateway.model import Verdict
 
 __all__ = ["Onset", "onset"]
 
 _LEAST_BEFORE = 14
 _LEAST_AFTER = 3
-_SUP_WALD = 8.85
-"""5 % point of the largest Wald statistic over the middle 70 % of days (Andrews 1993,
-Econometrica 61:821, one parameter)."""
+_SUP_WALD = 9.84
+"""5 % point of the largest Wald statistic over all days but the outer 5 % (Andrews 1993,
+Econometrica 61:821, Table I, one parameter)."""
 _INTERVAL = 5.94
 """90 % set of days: the drop from the largest 2 log LR is that of the larger of two
 exponentials, (1 - exp(-c/2))^2 = 0.9 (Siegmund 1988, Ann. Stat. 16:487)."""
@@ -42,13 +43,14 @@ class Onset:
     change: float
 
 
-def onset(grid: DayGrid, first: str, last: str) -> Onset | None:
+def onset(grid: DayGrid, first: str, last: str, *, verdict: Verdict | None = None) -> Onset | None:
     r"""The change point of the days that lead to and include the window ``first`` .. ``last``.
 
     y_d = log of the daily index. For each day k the step s_k = mean(y after) - mean(y
     before) has Wald statistic W_k = s_k^2 / var(s_k) with AR(1) memory; the best k has the
-    largest. None where the largest is below 8.85, where fewer than 14 covered days lie
-    before, or where the data cannot be measured with.
+    largest. With ``verdict`` up or down the change is already shown, so only steps in its
+    direction are dated, and not tested again; else None where the largest is below 9.84.
+    None, too, where fewer than 14 covered days lie before or the data cannot be measured with.
     """
     if fault_of(grid) is not None:
         return None
@@ -64,17 +66,26 @@ def onset(grid: DayGrid, first: str, last: str) -> Onset | None:
     if days.size < _LEAST_BEFORE + _LEAST_AFTER:
         return None
     index = np.maximum(exposure.observed[days] / exposure.expected[days], _FLOOR)
-    logs, ordinals = np.log(index), grid.ordinals[days]
+    ordinals = grid.ordinals[days]
+    weekend = (ordinals + 6) % 7 >= 5
+    rhythm = memory_of(index, ordinals, weekend, grid.kind).levels
+    if min(rhythm) <= 0.0:
+        return None
+    index /= np.where(weekend, rhythm[1], rhythm[0])
+    logs = np.log(index)
     cuts = np.arange(_LEAST_BEFORE, days.size - _LEAST_AFTER + 1)
     sums = np.concatenate(([0.0], np.cumsum(logs)))
     steps = (sums[-1] - sums[cuts]) / (days.size - cuts) - sums[cuts] / cuts
+    if verdict in {Verdict.UP, Verdict.DOWN}:
+        steps = np.maximum(steps, 0.0) if verdict is Verdict.UP else np.minimum(steps, 0.0)
     split = int(cuts[np.argmax(steps**2 * cuts * (days.size - cuts))])
     parts = np.concatenate((index[:split] / index[:split].mean(), index[split:] / index[split:].mean()))
     memory = memory_of(parts, ordinals, np.zeros(parts.size, dtype=bool), grid.kind)
     spread_of_mean = _mean_variance(cuts, memory.phi) + _mean_variance(days.size - cuts, memory.phi)
     wald = steps**2 / (memory.spread**2 * spread_of_mean)
     best = int(np.argmax(wald))
-    if wald[best] < _SUP_WALD:
+    least = 0.0 if verdict in {Verdict.UP, Verdict.DOWN} else _SUP_WALD
+    if wald[best] <= least:
         return None
     within = np.flatnonzero(wald[best] - wald <= _INTERVAL) + _LEAST_BEFORE
     earliest = int(ordinals[within[0] - 1]) + 1  # it may have begun on an unheard day before
