@@ -61,7 +61,8 @@ def quoted(scene: Scene, evidence: Evidence) -> str:
     record = scene.reader.text_record(evidence.record)
     if record is None:
         return ""
-    text = record.text if evidence.span is None else record.text[evidence.span[0] : evidence.span[1]]
+    whole = evidence.span is None or evidence.record.kind == "label"  # a label's record is the cited words alone
+    text = record.text if whole or evidence.span is None else record.text[evidence.span[0] : evidence.span[1]]
     return " ".join(text.split()).rstrip(".")
 
 

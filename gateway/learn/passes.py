@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gateway.learn.correlations import correlate_pass, is_pass_day
 from gateway.measure.days import add_days, day_interval, local_day
 from gateway.measure.series import compare_rows
 from gateway.model import PetStatus
@@ -50,6 +51,8 @@ def catch_up(tx: Transaction, ontology: Ontology, *, now_ms: int, most: int | No
     learned: list[str] = []
     while first is not None and first <= newest and (most is None or len(learned) < most):
         learn_day(tx, home, ontology, first)
+        if is_pass_day(first):
+            correlate_pass(tx, home, ontology, first)
         tx.set_learned(first, done_ms=now_ms)
         learned.append(first)
         first = add_days(first, 1)

@@ -33,13 +33,13 @@ def pack_list(values: tuple[object, ...]) -> str:
 
 
 def pack_pairs(pairs: tuple[tuple[str, str], ...]) -> str:
-    """A JSON object of named texts, sorted by name."""
-    return json.dumps(dict(pairs), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    """A JSON array of [name, text] in the order given; a name may stand more than once."""
+    return json.dumps(pairs, ensure_ascii=False, separators=(",", ":"))
 
 
 def unpack_pairs(text: str) -> tuple[tuple[str, str], ...]:
     """The inverse of `pack_pairs`."""
-    return tuple(sorted((str(name), str(value)) for name, value in json.loads(text).items()))
+    return tuple((str(name), str(value)) for name, value in json.loads(text))
 
 
 def unpack_texts(text: str) -> tuple[str, ...]:

@@ -102,12 +102,12 @@ _STEP_1 = (
     # -- documents ---------------------------------------------------------------------------------
     """CREATE TABLE document (
         id TEXT PRIMARY KEY, kind TEXT NOT NULL, title TEXT NOT NULL, source TEXT NOT NULL, code TEXT,
-        added_ms INTEGER NOT NULL, facts TEXT NOT NULL DEFAULT '{}'
+        added_ms INTEGER NOT NULL, facts TEXT NOT NULL DEFAULT '[]'
     ) STRICT, WITHOUT ROWID""",
     """CREATE TABLE text_record (
         record INTEGER PRIMARY KEY REFERENCES record(id),
         document TEXT REFERENCES document(id), pet TEXT, at_ms INTEGER, until_ms INTEGER,
-        kind TEXT NOT NULL, object TEXT, title TEXT NOT NULL, text TEXT NOT NULL, facts TEXT NOT NULL DEFAULT '{}'
+        kind TEXT NOT NULL, object TEXT, title TEXT NOT NULL, text TEXT NOT NULL, facts TEXT NOT NULL DEFAULT '[]'
     ) STRICT""",
     "CREATE INDEX text_by_time ON text_record (kind, at_ms)",
     # -- the evidence graph ------------------------------------------------------------------------
