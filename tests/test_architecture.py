@@ -11,6 +11,7 @@ import ast
 import io
 import re
 import tokenize
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +34,10 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"ontology", "measure", "graph", "store"}),
     frozenset({"links", "knowledge", "learn", "ask"}),
     frozenset({"web"}),
+    # The composition root in three files: what an owner commands, what runs, what shows it.
+    frozenset({"commands"}),
     frozenset({"app"}),
+    frozenset({"demo"}),
     frozenset({"__main__"}),
 )
 FIRMWARE_FOR_GATEWAY = frozenset({"firmware_bridge.wire", "firmware_bridge.scale", "firmware_bridge.motion"})
@@ -151,6 +155,7 @@ SQL_TEXT = re.compile(r"\bSELECT\b.+\bFROM\b|\bINSERT (?:OR \w+ )?INTO\b|\bCREAT
 PRINTERS = (
     "gateway.__main__",
     "gateway.app",
+    "gateway.demo",
     "device_sim.__main__",
     "firmware_bridge.boot",
     "firmware_bridge.main",
@@ -412,7 +417,7 @@ def printing(root: Path) -> Iterator[str]:
             continue
         for line, name in calls(module):
             if name == "print":
-                yield f"{module.path}:{line}: print must be called only by {', '.join(PRINTERS[:3])} and the firmware's entry points"
+                yield f"{module.path}:{line}: print must be called only by {', '.join(PRINTERS[:4])} and the firmware's entry points"
 
 
 def mocks(root: Path) -> Iterator[str]:
@@ -736,3 +741,31 @@ def test_a_rule_broken_on_purpose_is_named_with_its_place(
 
 def test_every_rule_has_been_broken_on_purpose() -> None:
     assert {rule for rule, *_ in BROKEN} == set(RULES)
+
+
+# --- the locks ------------------------------------------------------------------------------
+
+
+def pins(lock: str) -> dict[str, str]:
+    text = (ROOT / lock).read_text(encoding="utf-8")
+    return dict(re.findall(r"^([a-z0-9-]+)==([^\s\\]+)", text, re.MULTILINE))
+
+
+def named(requirements: list[str]) -> set[str]:
+    return {re.match(r"[A-Za-z0-9-]+", line)[0].lower() for line in requirements}
+
+
+def test_the_locks_hold_every_declared_dependency_and_agree() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    runtime, testing = pins("requirements.lock"), pins("requirements-test.lock")
+    assert named(project["dependencies"]) <= set(runtime)
+    assert named(project["optional-dependencies"]["test"]) <= set(testing)
+    assert runtime.items() <= testing.items()
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-test.lock"])
+def test_a_lock_hashes_every_file_and_names_no_address(lock: str) -> None:
+    text = (ROOT / lock).read_text(encoding="utf-8")
+    assert "://" not in text
+    assert not re.search(r"^\s*-", text.replace("    --hash=sha256:", ""), re.MULTILINE), "no option of pip's"
+    assert all("--hash=sha256:" in block for block in re.split(r"^(?=[a-z0-9-]+==)", text, flags=re.MULTILINE)[1:])
