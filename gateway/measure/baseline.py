@@ -104,14 +104,21 @@ def winsorise(values: FloatArray) -> FloatArray:
     The spread is the larger of 1.4826 MAD and IQR / 1.349 of the positive values' logs. A
     median of zero leaves them as they are: more than half zeros have no outliers to name.
     """
-    middle = float(np.median(values)) if values.size else 0.0
+    ordered = np.sort(values)
+    middle = _median(ordered) if values.size else 0.0
     if middle <= 0.0:
         return values
-    logs = np.log(values[values > 0.0])
-    quarter, centre, three_quarters = np.quantile(logs, (0.25, 0.5, 0.75))
-    spread = max(1.4826 * float(np.median(np.abs(logs - centre))), float(three_quarters - quarter) / 1.349)
-    reach = np.exp(max(_WINSOR_SPREADS * spread, _LEAST_LOG_BOUND))
-    return np.clip(values, middle / reach, middle * reach)
+    logs = np.log(ordered[np.searchsorted(ordered, 0.0, side="right") :])
+    quarters = float(logs[(3 * logs.size) // 4] - logs[logs.size // 4])
+    spread = max(1.4826 * _median(np.sort(np.abs(logs - _median(logs)))), quarters / 1.349)
+    reach = float(np.exp(max(_WINSOR_SPREADS * spread, _LEAST_LOG_BOUND)))
+    return np.minimum(np.maximum(values, middle / reach), middle * reach)
+
+
+def _median(ordered: FloatArray) -> float:
+    """Median of sorted values; ``numpy.median`` costs ten times as much on sixty days."""
+    n = ordered.size
+    return float(ordered[(n - 1) // 2] + ordered[n // 2]) / 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

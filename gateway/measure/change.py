@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
+from datetime import date
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,8 +64,9 @@ class SegmentStart:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rows:
-    """Row masks of a sliced grid: the window's days, those used, and the baseline's."""
+    """Row masks of a sliced grid: days heard enough, the window's days, those used, and the baseline's."""
 
+    usable: BoolArray
     window: BoolArray
     used: BoolArray
     base: BoolArray
@@ -129,7 +131,7 @@ def compare(
             reason=Unclear.WHOSE_UNKNOWN,
             detail=f"{unattributed:.0f} {grid.unit} in the window cannot be attributed to one pet",
         )
-    past = past_windows(grid, exposure, first, last) if grid.kind != "level" else None
+    past = past_windows(grid, exposure, rows.usable, first, last) if grid.kind != "level" else None
     blank = _with_rank(blank, past, exposure, rows)
     if grid.kind == "count" and usual * exposure.share[rows.used].sum() < _FEW_COUNTS:
         return compare_counts(
@@ -168,27 +170,28 @@ def _rows(grid: DayGrid, first: str, last: str, segments: tuple[SegmentStart, ..
     The baseline is the covered days among the 56 that end 7 days before the window, or right
     before it while fewer than 28 would be left; it never reaches back over a break.
     """
-    dates = np.array(grid.dates, dtype="U10")
-    length = len(dates_between(first, last))
-    window = (dates >= first) & (dates <= last) & (grid.span_ms.sum(axis=1) > 0)
+    ordinals = grid.ordinals
+    begins, ends = date.fromisoformat(first).toordinal(), date.fromisoformat(last).toordinal()
+    length = ends - begins + 1
+    window = (ordinals >= begins) & (ordinals <= ends) & (grid.span_ms.sum(axis=1) > 0)
     good = grid.usable()
     reach = max(BASELINE_DAYS, length)
     floor = max((start.date for start in segments if start.breaks and start.date <= first), default="0001-01-01")
+    unbroken = good & (ordinals >= date.fromisoformat(floor).toordinal())
     firm = _LEAST_LEVELS if grid.kind == "level" else max(FIRM_HISTORY, _needed(grid.kind, length))
 
     def between(lag: int) -> BoolArray:
-        oldest = max(add_days(first, -lag - reach), floor)
-        return np.asarray(good & (dates >= oldest) & (dates < add_days(first, -lag)))
+        return np.asarray(unbroken & (ordinals >= begins - lag - reach) & (ordinals < begins - lag))
 
     base = between(LAG_DAYS)
     if base.sum() < firm:
         base = between(0)
-    return _Rows(window, window & good, base, _needed(grid.kind, length))
+    return _Rows(good, window, window & good, base, _needed(grid.kind, length))
 
 
 def _blank(grid: DayGrid, rows: _Rows, first: str, last: str, segments: tuple[SegmentStart, ...]) -> Comparison:
     """A comparison that says which days it looked at, and nothing about them yet."""
-    dates = np.array(grid.dates, dtype="U10")
+    dates = np.array(grid.dates, dtype=object)
     span = grid.span_ms[rows.window].sum()
     heard = np.minimum(grid.covered_ms, grid.span_ms)[rows.window].sum()
     near = add_days(first, -LAG_DAYS)

@@ -21,8 +21,8 @@ __all__ = ["AFTER_DAYS", "DELAYS", "DatedEvent", "Followed", "event_belief", "fo
 AFTER_DAYS = 28
 LEAST_AFTER = 7
 DELAYS = range(15)
-_INDEPENDENT_DELAYS = 3.0
-"""Fifteen overlapping delays err like three independent ones (simulated: AR 0 to .7)."""
+_INDEPENDENT_DELAYS = 4.0
+"""Fifteen overlapping delays err like three to four independent ones (simulated: AR 0 to .7, drift)."""
 _RIVAL_DAYS = 21
 _BELIEF_ONE, _BELIEF_TWO = 0.30, 0.45
 """One switch, and a switch back that undid it; a third witness adds nothing more."""

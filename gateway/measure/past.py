@@ -7,12 +7,12 @@ from 40 on, a test that assumes nothing about distributions. Pure.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gateway.measure.baseline import BASELINE_DAYS, LAG_DAYS, LEAST_HISTORY, Exposure
-from gateway.measure.days import dates_between
 from gateway.measure.grid import LEAST_COVERAGE, DayGrid
 
 __all__ = ["PastWindows", "past_windows"]
@@ -45,20 +45,21 @@ class PastWindows:
         return (1 + beyond) / (1 + self.ratio.size)
 
 
-def past_windows(grid: DayGrid, exposure: Exposure, first: str, last: str) -> PastWindows:
+def past_windows(grid: DayGrid, exposure: Exposure, usable: NDArray[np.bool_], first: str, last: str) -> PastWindows:
     """Windows as long as ``first`` .. ``last`` that end right before it, one after another.
 
     A past window needs 60 % of its days; its own past is the 56 days that end 7 before it,
     of which 21 must count.
     """
-    length = len(dates_between(first, last))
+    begins = date.fromisoformat(first).toordinal()
+    length = date.fromisoformat(last).toordinal() - begins + 1
     ordinals = grid.ordinals
-    stop = int(np.searchsorted(np.array(grid.dates, dtype="U10"), first))
+    stop = int(np.searchsorted(ordinals, begins))
     if stop == 0:
         return PastWindows(np.zeros(0), np.zeros(0))
     oldest = int(ordinals[0])
-    span = int(np.datetime64(first, "D").astype(np.int64) - np.datetime64(grid.dates[0], "D").astype(np.int64))
-    good = np.flatnonzero(grid.usable()[:stop] & (exposure.expected[:stop] > 0.0))
+    span = begins - oldest
+    good = np.flatnonzero(usable[:stop] & (exposure.expected[:stop] > 0.0))
     at = ordinals[good] - oldest + 1
     sums = np.zeros((3, span + 1))
     sums[0, at], sums[1, at], sums[2, at] = exposure.observed[good], exposure.expected[good], 1.0
