@@ -42,6 +42,7 @@ PEERED := $(PEERS_VENV)/.peers-$(call key,requirements.lock pyproject.toml Makef
 TOOLED := $(TOOLS_VENV)/.tools-$(call key,Makefile)
 
 SAY = printf '\n== %s\n'
+comma := ,
 
 help:
 	@echo "make install    the runtime alone, into .venv"
@@ -154,7 +155,7 @@ soak: $(TESTING)
 	@.ci/debian mosquitto chromium
 	@$(SAY) "Tests marked soak"
 	@$(PY) -m pytest -m soak --timeout 0 $(ARGS)
-	@$(call each,$(PY),{soak,calibrate}_*.py,$(ARGS))
+	@$(call each,$(PY),{soak$(comma)calibrate}_*.py,$(ARGS))
 
 evaluate: $(TESTING)
 	@$(call each,$(PY),evaluate_*.py,$(ARGS))
