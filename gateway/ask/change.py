@@ -51,17 +51,17 @@ def verdict_words(figure: Figure) -> str:
     return "as usual" if figure.verdict is Verdict.USUAL else "not clear"
 
 
-def figure_claim(scene: Scene, draft: Draft, figure: Figure, *, lead: bool = False, rank: int = 0) -> str | None:
+def figure_claim(scene: Scene, draft: Draft, figure: Figure, *, opening: str = "", rank: int = 0) -> str | None:
     """The figure as a claim citing the days on both sides; None where no day was recorded.
 
-    ``lead`` names the series first, for a figure that is not the one asked about.
+    ``opening`` names the series or pet first, where the figure is not the one asked about.
     """
     refs = figure.refs
     if not refs:
         return None
     text = change_text(figure, year_of=scene.today)
-    if lead:
-        text = f"{first_upper(figure.observed.owner)}: {text}"
+    if opening:
+        text = f"{opening}: {text}"
     if figure.measured.unit == "kcal":
         text = f"{text}; counted as energy, because the food changed"
     return draft.claim(
@@ -190,7 +190,7 @@ def as_usual(scene: Scene, draft: Draft, pet: Pet, window: Window, *, except_for
         if figure.verdict is Verdict.USUAL:
             usual.append(figure)
         elif figure.verdict in _WAY:
-            figure_claim(scene, draft, figure, lead=True, rank=3)
+            figure_claim(scene, draft, figure, opening=figure.observed.owner, rank=3)
     if not usual:
         return
     words = [figure.observed.words[0] if figure.observed.words else figure.observed.owner for figure in usual]

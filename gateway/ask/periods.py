@@ -1,0 +1,228 @@
+"""Since when, this week against last, which pets, and how a pet is altogether."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gateway.ask.change import as_usual, figure_claim, not_captured, say_verdict
+from gateway.ask.figures import cite_of, compare_window, total_of
+from gateway.ask.sources import cite, class_of
+from gateway.ask.wording import day, day_range, first_upper, joined, per_day, percent
+from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
+from gateway.measure.days import add_days, local_day
+from gateway.measure.onset import onset
+from gateway.model import RecordRef, Verdict
+
+if TYPE_CHECKING:
+    from gateway.ask.answer import Draft
+    from gateway.ask.figures import Figure, Total
+    from gateway.ask.scene import Scene
+    from gateway.dialogue import Question
+    from gateway.model import Pet, Window
+
+__all__ = ["compare_periods", "food_since", "overview", "select_pets", "since_when", "trend"]
+
+_ALL = ("intake", "water", "activity", "rest", "restless", "scratch", "shake")
+"""The measured properties an overview goes through, in the order it tells them."""
+_UNSEEN = "vomiting, limping, urine or pain"
+
+
+def trend(scene: Scene, question: Question, draft: Draft, pet: Pet, window: Window) -> None:
+    """Answer "is it more than usual?" without asking why."""
+    observed = scene.ontology.properties[str(question.metric)]
+    if not_captured(scene, draft, pet, observed):
+        return
+    figure = compare_window(scene, pet, observed, window)
+    if figure is None:
+        draft.say(NoticeKind.SHORT, f"Nothing of {pet.name}'s {observed.owner} has been recorded yet", slot=observed.id)
+        return
+    say_verdict(scene, draft, figure, question.direction)
+    if observed.id == "intake":
+        draft.say(NoticeKind.CAUTION, "Treats and other bowls aren't counted")
+    if observed.caveat:
+        draft.say(NoticeKind.CAUTION, observed.caveat)
+
+
+def since_when(scene: Scene, question: Question, draft: Draft, pet: Pet, window: Window) -> None:
+    """Answer "since when?": the day the series took its present level, as an interval of days."""
+    observed = scene.ontology.properties[str(question.metric)]
+    if not_captured(scene, draft, pet, observed):
+        return
+    figure = compare_window(scene, pet, observed, window)
+    found = None if figure is None else onset(figure.measured.grid, window.first_date, window.last_date)
+    if figure is None or found is None:
+        draft.say(
+            NoticeKind.SHORT, f"No day stands out on which {pet.name}'s {observed.owner} changed", slot=observed.id
+        )
+        if figure is not None:
+            figure_claim(scene, draft, figure)
+        return
+    between = (
+        ""
+        if found.earliest == found.latest
+        else f", likely between {day(found.earliest, year_of=scene.today)} and {day(found.latest, year_of=scene.today)}"
+    )
+    way = "up" if found.change > 0 else "down"
+    draft.say(NoticeKind.SHORT, f"Since about {day(found.best, year_of=scene.today)}{between}")
+    draft.claim(
+        "onset",
+        EvidenceClass.MEASURED,
+        f"{first_upper(observed.owner)} went {way} by {percent(found.change)} then and has stayed there",
+        cite=cite_of(scene, figure.devices),
+        refs=figure.refs,
+        values=(
+            Quantity("onset", found.best, "date"),
+            Quantity("earliest", found.earliest, "date"),
+            Quantity("latest", found.latest, "date"),
+            Quantity("change", round(found.change, 6), "fraction"),
+        ),
+        window=window,
+        about=(f"pet:{pet.id}", f"series:{figure.series}"),
+    )
+
+
+def food_since(scene: Scene, draft: Draft, pet: Pet, food: str) -> None:
+    """Answer "how long has he been on it?" from the bowl's food records or the owner's word."""
+    edges = [
+        link
+        for link in scene.links()
+        if link.edge.relation == "ate" and link.edge.tail.name == f"pet:{pet.id}" and link.edge.head.name == food
+    ]
+    if not edges or edges[-1].edge.valid_from_ms is None or not edges[-1].evidence:
+        draft.say(NoticeKind.SHORT, "Since when is not on file", slot="food", device="food_bowl")
+        draft.say(NoticeKind.ABSENCE, "Picking the bag at the bowl, or a log entry, would record it", slot="food")
+        return
+    link = edges[-1]
+    began = local_day(edges[-1].edge.valid_from_ms or 0, scene.zones)
+    name = scene.reader.vertex_labels().get(food, food)
+    ended = link.edge.valid_to_ms
+    span = f"since {day(began, year_of=scene.today)}"
+    if ended is not None and ended <= scene.now_ms:
+        span = f"from {day(began, year_of=scene.today)} to {day(local_day(ended, scene.zones), year_of=scene.today)}"
+    draft.say(NoticeKind.SHORT, f"{first_upper(span)}")
+    piece = link.evidence[0]
+    draft.claim(
+        "food_since",
+        class_of(piece.record),
+        f"{name} {span}",
+        cite=cite(scene, piece.record),
+        refs=(piece.record,),
+        values=(Quantity("since", began, "date"),),
+        about=(f"pet:{pet.id}", food),
+    )
+
+
+def compare_periods(scene: Scene, question: Question, draft: Draft, pet: Pet, windows: tuple[Window, Window]) -> None:
+    """Answer "this week versus last": both periods' daily means, each with its days."""
+    observed = scene.ontology.properties[str(question.metric)]
+    if not_captured(scene, draft, pet, observed):
+        return
+    totals = [total_of(scene, pet, observed, window) for window in windows]
+    known = [total for total in totals if total is not None and total.aggregate.per_day is not None]
+    if len(known) < len(windows):
+        draft.say(
+            NoticeKind.SHORT, "One of the two periods was not recorded, so they can't be compared", slot=observed.id
+        )
+    else:
+        later, earlier = known
+        now, before = later.aggregate.per_day or 0.0, earlier.aggregate.per_day or 0.0
+        if before > 0.0:
+            change = now / before - 1.0
+            way = "more" if change > 0 else "less"
+            same = round(abs(change) * 100) == 0
+            draft.say(
+                NoticeKind.SHORT, "About the same" if same else f"{percent(change)} {way} than in the days before"
+            )
+    for total in known:
+        _period_claim(scene, draft, total)
+    figure = compare_window(scene, pet, observed, windows[0])
+    if figure is not None and figure.verdict is not Verdict.CANNOT_TELL:
+        figure_claim(scene, draft, figure, rank=1)
+
+
+def _period_claim(scene: Scene, draft: Draft, total: Total) -> None:
+    found, window = total.aggregate, total.window
+    dates = day_range(window.first_date, window.last_date, year_of=scene.today)
+    draft.claim(
+        "per_day",
+        EvidenceClass.MEASURED,
+        f"{dates}: {per_day(found.per_day or 0.0, found.unit)} over {len(found.full_days)} full days",
+        cite=cite_of(scene, total.devices),
+        refs=tuple(RecordRef(f"day:{row.series}/{row.date}") for row in total.rows if row.date in found.full_days),
+        values=(
+            Quantity("per_day", round(found.per_day or 0.0, 3), f"{found.unit}/day"),
+            Quantity("days", len(found.full_days), "days"),
+        ),
+        window=window,
+        about=(f"pet:{total.pet.id}",),
+    )
+
+
+def select_pets(scene: Scene, question: Question, draft: Draft, pets: tuple[Pet, ...], window: Window) -> None:
+    """Answer "which of my pets?": a range query that yields pets, each with its figure."""
+    observed = scene.ontology.properties[str(question.metric)]
+    wanted = {"up": Verdict.UP, "down": Verdict.DOWN}.get(question.direction or "")
+    figures: list[Figure] = []
+    missing, unclear = [], []
+    for pet in pets:
+        figure = compare_window(scene, pet, observed, window) if scene.devices_of(pet.id, observed) else None
+        if figure is None:
+            missing.append(pet.name)
+        elif figure.verdict is Verdict.CANNOT_TELL:
+            unclear.append(pet.name)
+        else:
+            figures.append(figure)
+    chosen = [
+        figure for figure in figures if (figure.verdict is wanted if wanted else figure.verdict is not Verdict.USUAL)
+    ]
+    names = joined([figure.pet.name for figure in chosen])
+    draft.say(NoticeKind.SHORT, names or ("None of those that can be told" if missing or unclear else "None"))
+    for figure in chosen or figures:
+        figure_claim(scene, draft, figure, opening=figure.pet.name)
+    if unclear:
+        draft.say(NoticeKind.ABSENCE, f"Not clear for {joined(unclear)}", slot=observed.id)
+    if missing:
+        kind = scene.ontology.device_kinds[observed.captured_by[0]]
+        draft.say(
+            NoticeKind.ABSENCE,
+            f"Not recorded for {joined(missing)}; {kind.word} would capture it",
+            slot=observed.id,
+            device=kind.id,
+        )
+
+
+def overview(scene: Scene, draft: Draft, pet: Pet, window: Window) -> None:
+    """Answer "how is he?": what the devices measure, never how the pet is."""
+    figures = [
+        figure
+        for name in _ALL
+        if scene.devices_of(pet.id, scene.ontology.properties[name])
+        for figure in (compare_window(scene, pet, scene.ontology.properties[name], window),)
+        if figure is not None
+    ]
+    if not figures:
+        draft.say(NoticeKind.SHORT, f"Nothing is recorded of {pet.name} yet", slot="device", device="tracker")
+        return
+    changed = [figure for figure in figures if figure.verdict in (Verdict.UP, Verdict.DOWN)]
+    unclear = [figure for figure in figures if figure.verdict is Verdict.CANNOT_TELL]
+    dates = day_range(window.first_date, window.last_date, year_of=scene.today)
+    if changed:
+        named = joined([f"{figure.observed.owner} is {figure.verdict.value}" for figure in changed])
+        draft.say(NoticeKind.SHORT, f"{first_upper(named)} ({dates})")
+    elif len(unclear) < len(figures):
+        draft.say(NoticeKind.SHORT, f"Nothing the devices measure is outside {pet.name}'s usual ({dates})")
+    else:
+        draft.say(NoticeKind.SHORT, f"Too early to say what is usual for {pet.name}")
+    for figure in changed:
+        figure_claim(scene, draft, figure, opening=figure.observed.owner)
+    as_usual(scene, draft, pet, window, except_for="", names=tuple(f.observed.id for f in figures if f not in changed))
+    if unclear:
+        draft.say(NoticeKind.ABSENCE, f"Not clear: {joined([figure.observed.owner for figure in unclear])}")
+    draft.paragraph()
+    draft.say(NoticeKind.CAUTION, f"They can't see {_UNSEEN}")
+
+
+def whole_week_before(scene: Scene, window: Window) -> Window:
+    """The seven days before a window: what "last week" is against "this week"."""
+    last = add_days(window.first_date, -1)
+    return scene.window("PREV_WEEK", add_days(last, -6), last)
