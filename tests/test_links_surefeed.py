@@ -44,7 +44,7 @@ def amounts(database: Database, device: str, kind: str) -> int:
     ("device", "eaten_g", "added_g", "system_g", "imbalance"),
     [("feeder-joule", 2093, 2115, 4, 0.0085), ("feeder-pascal", 2569, 2605, 4, 0.0123)],
 )
-def test_the_bowls_balance_as_counted_by_hand(cats, device, eaten_g, added_g, system_g, imbalance):
+def test_the_bowls_balance_as_counted_by_hand(cats, device, *, eaten_g, added_g, system_g, imbalance):
     eaten, added, system = (amounts(cats, device, kind) for kind in ("meal", "refill", "tare"))
     assert (eaten, added, system) == (1000 * eaten_g, 1000 * added_g, 1000 * system_g)
     assert (added - eaten - system) / added == pytest.approx(imbalance, abs=5e-5)

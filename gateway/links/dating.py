@@ -8,7 +8,9 @@ says when a message arrived. From these three a boot's clock is learned:
   over what was heard (``o_a = received - u_a``). A message never arrives before it was sent,
   so every ``o_a`` is an upper bound of the true offset; a crystal drifts by less than
   ``DRIFT_RATE``, so each bound carries over to other uptimes. What waited at the broker bounds
-  loosely and loses to what arrived at once;
+  loosely and loses to what arrived at once. The bound itself is the date: it is late by 0.36 s
+  at most for each hour between record and message, and keeps records in the order they were
+  made, which a jump from one message's offset to the next one's would not;
 * **bracket**: a boot nobody heard live lies between the last thing known before it and the
   first thing known after it.
 
