@@ -371,8 +371,11 @@ def test_blobs_that_are_not_a_graph_are_refused():
         unpack(Packed(arrays, short_names))
     with pytest.raises(GraphError, match="above 0"):
         unpack(Packed(arrays[:-2] + b"\0\0", names))
+    with pytest.raises(GraphError, match="each of its"):
+        unpack(Packed(arrays[:header] + arrays[header + 4 : header + 8] + arrays[header + 4 :], names))
+    column = header + 8 * len(build(HOUSE, everything).names) + 4
     with pytest.raises(GraphError, match="red vertices"):
-        unpack(Packed(arrays[:header] + b"\xff" + arrays[header + 1 :], names))
+        unpack(Packed(arrays[:column] + b"\xff\xff" + arrays[column + 2 :], names))
 
 
 def test_names_must_ascend_and_are_found_by_bisection():

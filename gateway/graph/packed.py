@@ -31,16 +31,14 @@ class Packed(NamedTuple):
 
 
 def pack(graph: Graph) -> Packed:
-    """The graph as blobs: 2 bytes of belief and 2 or 4 of column a pair, 4 1/8 a vertex.
+    """The graph as blobs: 2 bytes of belief and 2 or 4 of column a pair, 8 a vertex.
 
     ``graph.edges`` is not in them: the store keeps the edges' own rows, in that order.
     """
     wide = graph.reds > 0xFFFF
-    red = np.zeros(graph.vertex_count, dtype=bool)
-    red[graph.order[: graph.reds]] = True
     header = _HEADER.pack(_MAGIC, graph.vertex_count, graph.reds, graph.pair_count, 4 if wide else 2)
     arrays = (
-        np.packbits(red),
+        graph.order.astype("<u4"),
         graph.indptr.astype("<u4"),
         graph.columns.astype("<u4" if wide else "<u2"),
         np.rint(graph.belief * BELIEF_STEPS).astype("<u2"),
@@ -69,7 +67,7 @@ def unpack(
     if len(packed.arrays) < _HEADER.size or packed.arrays[:4] != _MAGIC:
         raise GraphError(f"a packed graph must begin with {_MAGIC!r}, begins with {packed.arrays[:4]!r}")
     _, n, reds, pairs, width = _HEADER.unpack_from(packed.arrays)
-    sizes = ((n + 7) // 8, 4 * (n + 1), width * pairs, 2 * pairs)
+    sizes = (4 * n, 4 * (n + 1), width * pairs, 2 * pairs)
     if len(packed.arrays) != _HEADER.size + sum(sizes) or len(packed.names) < 4 * (n + 1):
         raise GraphError(
             f"a packed graph of {n} vertices and {pairs} pairs must have {_HEADER.size + sum(sizes)} bytes "
@@ -77,22 +75,20 @@ def unpack(
         )
     at = np.cumsum((_HEADER.size, *sizes)).tolist()
     cut = [packed.arrays[start:stop] for start, stop in pairwise(at)]
-    red = np.unpackbits(np.frombuffer(cut[0], dtype=np.uint8), count=n).astype(bool)
+    order = np.frombuffer(cut[0], dtype="<u4").astype(np.int32)
     indptr = np.frombuffer(cut[1], dtype="<u4").astype(np.int32)
     columns = np.frombuffer(cut[2], dtype="<u4" if width == 4 else "<u2").astype(np.int32)
     steps = np.frombuffer(cut[3], dtype="<u2")
     offsets = np.frombuffer(packed.names[: 4 * (n + 1)], dtype="<u4").astype(np.int32)
-    if int(red.sum()) != reds or int(indptr[-1]) != pairs or (pairs and int(columns.max()) >= reds):
+    if int(indptr[-1]) != pairs or (pairs and int(columns.max()) >= reds):
         raise GraphError(f"a packed graph's columns must name its {reds} red vertices, and its rows {pairs} pairs")
     if (pairs and int(steps.min()) == 0) or int(offsets[-1]) != len(packed.names) - 4 * (n + 1):
         raise GraphError("a packed graph's beliefs must be above 0 and its names complete")
-    order = np.concatenate((np.flatnonzero(red), np.flatnonzero(~red))).astype(np.int32)
-    place = np.empty(n, dtype=np.int32)
-    place[order] = np.arange(n, dtype=np.int32)
+    if reds > n or (np.bincount(order, minlength=n)[:n] != 1).any():
+        raise GraphError(f"a packed graph's order must hold each of its {n} vertices once, {reds} of them red")
     return Graph(
         names=Names(packed.names[4 * (n + 1) :], offsets),
         order=order,
-        place=place,
         reds=reds,
         indptr=indptr,
         columns=columns,

@@ -24,7 +24,6 @@ Methods for Sparse Linear Systems (2003), 14.2 for the elimination.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import InitVar, dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -46,7 +45,7 @@ HUB_EXPONENT = 0.5
 
 _MAX_ITERATIONS = 1000
 _STEPS = 16  # operations on an entry besides its row's sum: scaling, carrying, subtracting
-_CHECK_EVERY = 2  # iterations between two looks at whether the top set is already certain
+_LOOK = 8.0  # a top set is looked at each time the error bound has fallen by this factor
 
 Floats = NDArray[np.float64]
 
@@ -104,52 +103,60 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Operator:
-    """A graph scaled for one hub exponent, in red-black places (reds first).
+class _System:
+    """The equation of one graph, hub exponent and restart, in red-black places (reds first).
 
-    ``matrix`` is C (vertices, reds), ``turned`` its transpose on the same arrays; ``root_d``
-    is d^1/2, 1 where d = 0; ``scale`` is S, 0 where d = 0. ``rounding`` bounds the L1 error
-    of evaluating a residual: a sum of k terms is off by at most k half-ulps of its size
-    (Higham, Accuracy and Stability of Numerical Algorithms, 2002, 3.1), the longest row sets
-    k, and all of pi together is 1.
+    ``matrix`` is C (vertices, reds), ``turned`` its transpose on the same arrays. ``root_d``
+    is d^1/2 (1 where d = 0), ``scale`` is S (0 where d = 0), ``follow`` is 1 - restart and
+    ``carry`` is (1 - restart) S^2 on the blacks. ``rounding`` bounds the L1 error of
+    evaluating a residual in float64: a sum of k terms is off by at most k half-ulps of its
+    size (Higham, Accuracy and Stability of Numerical Algorithms, 2002, 3.1); the longest row
+    sets k, and all of pi together is 1.
     """
 
     matrix: Any
     turned: Any
     root_d: Floats
     scale: Floats
-    reds: int
+    carry: Floats
+    follow: float
     rounding: float
 
-    def schur(self, z: Floats, follow: float) -> Floats:
-        """(I - c M_RR - c^2 M_RB M_BR) z for a red vector: two half-products with C."""
-        red_scale, black_scale = self.scale[: self.reds], self.scale[self.reds :]
-        pushed = self.matrix @ (red_scale * z)
-        out: Floats = pushed[: self.reds].copy()
-        pushed[: self.reds] = red_scale * z
-        pushed[self.reds :] *= follow * black_scale * black_scale
-        out += self.turned @ pushed
-        out *= -follow * red_scale
-        out += z
-        return out
+    def schur(self, z: Floats) -> tuple[Floats, Floats]:
+        """(I - c M_RR - c^2 M_RB M_BR) z for a red vector, by two half-products with C.
 
-    def mass(self, z: Floats, force: Floats, follow: float) -> Floats:
-        """Stationary mass in places, the blacks following exactly from the reds."""
-        out: Floats = self.matrix @ (self.scale[: self.reds] * z)
-        out *= follow * self.scale
-        out += force
-        out[: self.reds] = z
+        The second array holds, on its black places, carry times W S z.
+        """
+        reds = len(z)
+        scaled = self.scale[:reds] * z
+        pushed: Floats = self.matrix @ scaled
+        out = pushed[:reds].copy()
+        pushed[:reds] = scaled
+        pushed[reds:] *= self.carry
+        out += self.turned @ pushed
+        out *= self.scale[:reds]
+        out *= -self.follow
+        out += z
+        return out, pushed
+
+    def mass(self, z: Floats, pushed: Floats, force: Floats) -> Floats:
+        """Stationary mass in places: the blacks follow exactly from the reds."""
+        reds = len(z)
+        out = force.copy()
+        out[:reds] = z
+        black_scale = self.scale[reds:]
+        out[reds:] += np.divide(pushed[reds:], black_scale, where=black_scale > 0.0, out=np.zeros(len(black_scale)))
         out *= self.root_d
         return out
 
 
-_operators: WeakKeyDictionary[Graph, dict[float, _Operator]] = WeakKeyDictionary()
+_systems: WeakKeyDictionary[Graph, dict[tuple[float, float], _System]] = WeakKeyDictionary()
 
 
-def _operator(graph: Graph, hub_exponent: float) -> _Operator:
-    """The scaled system, made once a graph and exponent: it holds no state of a walk."""
-    made = _operators.setdefault(graph, {})
-    if hub_exponent not in made:
+def _system(graph: Graph, hub_exponent: float, restart: float) -> _System:
+    """The scaled system, made once for a graph: it holds no state of a walk."""
+    made = _systems.setdefault(graph, {})
+    if (hub_exponent, restart) not in made:
         shape = (graph.vertex_count, graph.reds)
         matrix = csr_array((graph.belief, graph.columns, graph.indptr), shape=shape, copy=False)
         turned = matrix.T
@@ -167,8 +174,11 @@ def _operator(graph: Graph, hub_exponent: float) -> _Operator:
         root_d = np.sqrt(degree, where=joined, out=np.ones(len(strength)))
         longest = np.diff(graph.indptr).max() + np.bincount(graph.columns, minlength=1).max()
         rounding = 2.0 * float(np.finfo(np.float64).eps) * (float(longest) + _STEPS)
-        made[hub_exponent] = _Operator(matrix, turned, root_d, damping / root_d, graph.reds, rounding)
-    return made[hub_exponent]
+        scale = damping / root_d
+        carry = (1.0 - restart) * scale[graph.reds :] ** 2
+        system = _System(matrix, turned, root_d, scale, carry, 1.0 - restart, rounding / restart)
+        made[hub_exponent, restart] = system
+    return made[hub_exponent, restart]
 
 
 def _check(graph: Graph, seeds: frozenset[int], restart: float, hub_exponent: float, tol: float) -> None:
@@ -229,32 +239,28 @@ def walk(
     ids = np.fromiter(sorted(seeds), dtype=np.int64, count=len(seeds))
     if not graph.vertex_count:
         return Ranking(np.zeros(0), seeds, frozenset(), restart, hub_exponent, 0.0, 0, 0, _WALK)
-    operator = _operator(graph, hub_exponent)
+    system = _system(graph, hub_exponent, restart)
     places = graph.place[ids]
-    alone = operator.scale[places] == 0.0
+    alone = system.scale[places] == 0.0
     start = np.zeros(graph.vertex_count)
-    start[places] = 1.0 / len(seeds)
-    kept = start.copy()
-    kept[operator.scale > 0.0] = 0.0  # mass of seeds without edges: it never moves
-    start -= kept
-
-    def certain(mass: Floats, error: float) -> bool:
-        return top is not None and _top_is_certain(mass, top, error)
-
-    moved, error, iterations = _solve(operator, start, restart, tol, certain)
+    start[places[~alone]] = 1.0 / len(seeds)
+    moved, error, iterations = _solve(system, start, restart=restart, tol=tol, top=top)
     mass = np.empty(graph.vertex_count)
-    mass[graph.order] = moved + kept
-    proven = top if top is not None and _top_is_certain(mass, top, error) else 0
+    mass[graph.order] = moved
+    mass[ids[alone]] = 1.0 / len(seeds)  # of seeds without edges: it never moves
+    proven = top or 0 if _top_is_certain(mass, top, error) else 0
     walled_in = frozenset(ids[alone].tolist())
     return Ranking(mass, seeds, walled_in, restart, hub_exponent, error, proven, iterations, _WALK)
 
 
-def _top_is_certain(mass: Floats, count: int, error: float) -> bool:
-    """Whether the bound proves which vertices are the first ``count``.
+def _top_is_certain(mass: Floats, count: int | None, error: float) -> bool:
+    """Whether a top set was asked for and the bound proves which vertices are the first ``count``.
 
     Two masses can trade places only if their errors add up to the gap between them, and all
     errors together are at most ``error``.
     """
+    if count is None:
+        return False
     if count >= len(mass):
         return True
     at = len(mass) - count
@@ -267,13 +273,7 @@ def _dot(one: Floats, other: Floats) -> float:
     return float(np.add.reduce(one * other))
 
 
-def _solve(
-    operator: _Operator,
-    start: Floats,
-    restart: float,
-    tol: float,
-    certain: Callable[[Floats, float], bool],
-) -> tuple[Floats, float, int]:
+def _solve(system: _System, start: Floats, *, restart: float, tol: float, top: int | None) -> tuple[Floats, float, int]:
     """Conjugate gradient on the reds; blacks follow exactly. Everything in places.
 
     With c = 1 - r, f = r d^-1/2 s and R, B for red and black:
@@ -282,32 +282,38 @@ def _solve(
 
     Returns the mass, its certified L1 error, and the iterations.
     """
-    reds, follow = operator.reds, 1.0 - restart
-    rounding = operator.rounding / restart
-    force = restart * start / operator.root_d
-    weight = operator.scale * force
-    weight[:reds] = 0.0
-    right = force[:reds] + follow * operator.scale[:reds] * (operator.turned @ weight)
+    reds = len(start) - len(system.carry)
+    force = start / system.root_d
+    force *= restart
+    right = force[:reds].copy()
+    if start[reds:].any():
+        weight = system.scale * force
+        weight[:reds] = 0.0
+        right += system.follow * system.scale[:reds] * (system.turned @ weight)
     z = np.zeros(reds)
     residual = right.copy()
     direction = residual.copy()
     energy = _dot(residual, residual)
+    next_look = 1.0
     for iteration in range(_MAX_ITERATIONS + 1):
-        bound = _l1(operator.root_d[:reds], residual) / restart + rounding
-        due = bound > tol and iteration and iteration % _CHECK_EVERY == 0
-        if bound <= tol or (due and certain(operator.mass(z, force, follow), bound)):
+        bound = _l1(system.root_d[:reds], residual) / restart + system.rounding
+        if bound <= tol or (top is not None and bound <= next_look):
             # the recurrence drifts from the truth by rounding: prove it on a fresh residual
-            residual = right - operator.schur(z, follow)
-            bound = _l1(operator.root_d[:reds], residual) / restart + rounding
-            mass = operator.mass(z, force, follow)
-            if bound <= tol or certain(mass, bound):
+            applied, pushed = system.schur(z)
+            residual = right - applied
+            bound = _l1(system.root_d[:reds], residual) / restart + system.rounding
+            mass = system.mass(z, pushed, force)
+            if bound <= tol or _top_is_certain(mass, top, bound):
                 return mass, bound, iteration
-            direction = residual.copy()
             energy = _dot(residual, residual)
-        if energy == 0.0 or iteration == _MAX_ITERATIONS:
+            next_look = bound / _LOOK
+        if iteration == _MAX_ITERATIONS:
             break
-        pushed = operator.schur(direction, follow)
-        step = energy / _dot(direction, pushed)
+        pushed, _ = system.schur(direction)
+        curvature = _dot(direction, pushed)
+        if curvature == 0.0:  # nothing left to descend, or underflow: more steps prove no more
+            break
+        step = energy / curvature
         z += step * direction
         residual -= step * pushed
         before, energy = energy, _dot(residual, residual)
