@@ -6,15 +6,12 @@ file runs on CPython and MicroPython.
 
 from collections import namedtuple
 
-from firmware_bridge.msgpack import U32_MAX
-
 VERSION = 1
 MAX_MESSAGE_BYTES = 16_384  # the embedded broker drops a publisher above 20,480
 HEADER_BYTES = 48  # the longest head; what a sender keeps free beside the records
 MAX_RECORDS = 64
 MAX_DEPTH = 4
 MAX_MARK_BOOTS = 64
-I32_MAX = 0x7FFF_FFFF
 MS_MAX = (1 << 53) - 1  # every instant stays exact in a double, wherever it is read again
 DAY_MS = 86_400_000
 FIRST_SEQ = 1  # a boot's first record; so a mark of 0 would mean nothing, and is never sent
@@ -37,64 +34,43 @@ the UTF-8 length in bytes. ``unknown`` is the one value outside them that is all
 
 Kind = namedtuple("Kind", ("code", "name", "fields"))
 
+# One line a kind: code, name: field unit low high [the one value outside that is allowed].
+# A meal's amounts are signed: a bowl that stands at -11.59 g before and -18.09 g after is
+# not clamped. Kept as text, read when first asked: as tuples it took a tenth of 64 kB.
+_TABLE = """
+1 hello: model text 1 32, firmware text 1 32, detector version 0 4294967295, slots count 1 4294967295, \
+lowest_seq seq 0 4294967295, dropped count 0 4294967295
+2 beat: battery permille 0 1000 65535, worn state 0 2, charging state 0 1
+3 meal: began_ms uptime_ms 0 9007199254740991, lasted ms 0 86400000, removed mg -2147483647 2147483647, \
+quality flags 0 15
+4 refill: added mg -2147483647 2147483647
+5 food_set: code text 0 32, text text 0 200
+6 motion: lasted ms 0 86400000, scratch ms 0 86400000, shake ms 0 86400000, low ms 0 86400000, \
+mid ms 0 86400000, high ms 0 86400000, rest ms 0 86400000, restless ms 0 86400000, worn ms 0 86400000
+7 weight: weight mg -2147483647 2147483647
+8 temperature: temperature mK 0 1000000
+9 tare:
+10 mark_request:
+11 plateau: weight mg -2147483647 2147483647, quality flags 0 15
+"""
+CODES = range(1, 12)
+_read: dict[int, Kind] = {}
 
-def _ms(name: str) -> Field:
-    return Field(name, "ms", 0, DAY_MS, None)
+
+def _read_field(words: list[str]) -> Field:
+    return Field(words[0], words[1], int(words[2]), int(words[3]), int(words[4]) if len(words) > 4 else None)
 
 
-def _mg(name: str) -> Field:
-    # Signed: a bowl that stands at -11.59 g before a meal and -18.09 g after it is not clamped.
-    return Field(name, "mg", -I32_MAX, I32_MAX, None)
-
-
-_QUALITY = Field("quality", "flags", 0, 15, None)
-
-KINDS = {
-    kind.code: kind
-    for kind in (
-        Kind(
-            HELLO,
-            "hello",
-            (
-                Field("model", "text", 1, 32, None),
-                Field("firmware", "text", 1, 32, None),
-                Field("detector", "version", 0, U32_MAX, None),
-                Field("slots", "count", 1, U32_MAX, None),
-                Field("lowest_seq", "seq", 0, U32_MAX, None),
-                Field("dropped", "count", 0, U32_MAX, None),
-            ),
-        ),
-        Kind(
-            BEAT,
-            "beat",
-            (
-                Field("battery", "permille", 0, 1000, BATTERY_UNKNOWN),
-                Field("worn", "state", 0, 2, None),
-                Field("charging", "state", 0, 1, None),
-            ),
-        ),
-        Kind(
-            MEAL,
-            "meal",
-            (Field("began_ms", "uptime_ms", 0, MS_MAX, None), _ms("lasted"), _mg("removed"), _QUALITY),
-        ),
-        Kind(REFILL, "refill", (_mg("added"),)),
-        Kind(FOOD_SET, "food_set", (Field("code", "text", 0, 32, None), Field("text", "text", 0, 200, None))),
-        Kind(
-            MOTION,
-            "motion",
-            tuple(
-                _ms(name) for name in ("lasted", "scratch", "shake", "low", "mid", "high", "rest", "restless", "worn")
-            ),
-        ),
-        Kind(WEIGHT, "weight", (_mg("weight"),)),
-        Kind(TEMPERATURE, "temperature", (Field("temperature", "mK", 0, 1_000_000, None),)),
-        Kind(TARE, "tare", ()),
-        Kind(MARK_REQUEST, "mark_request", ()),
-        Kind(PLATEAU, "plateau", (_mg("weight"), _QUALITY)),
-    )
-}
-"""Every kind by its code; what a record holds, in which unit and within which bounds."""
+def find_kind(code: int) -> Kind | None:
+    """What a record of that code holds; None where no kind has it."""
+    if code not in CODES:
+        return None
+    if code not in _read:
+        at = _TABLE.index(f"\n{code} ") + 1
+        head, fields = _TABLE[at : _TABLE.index("\n", at)].split(":")
+        read = tuple(_read_field(field.split()) for field in fields.split(",") if field)
+        _read[code] = Kind(code, head.split()[1], read)
+    return _read[code]
 
 
 # --- topics -------------------------------------------------------------------------------

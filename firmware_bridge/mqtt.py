@@ -19,7 +19,7 @@ from collections import namedtuple
 CONNECT, CONNACK, PUBLISH, PUBACK = 0x10, 0x20, 0x30, 0x40
 SUBSCRIBE, SUBACK, PINGREQ, PINGRESP, DISCONNECT = 0x82, 0x90, 0xC0, 0xD0, 0xE0
 MAX_INCOMING_BYTES = 8_192  # a device only hears marks: at most 64 pairs of u32
-READ_BYTES = 1_024
+READ_BYTES = 256
 
 REFUSALS = (
     "accepted",
@@ -83,15 +83,15 @@ def _text(value: str) -> bytes:
     return struct.pack(">H", len(raw)) + raw
 
 
-def _packet(first: int, body: bytes) -> bytes:
-    """Fixed header with the remaining length in base 128 [2.2.3], and the body."""
-    left = len(body)
+def _packet(first: int, *body: bytes) -> bytes:
+    """Fixed header with the remaining length in base 128 [2.2.3], and the body; copied once."""
+    left = sum(len(part) for part in body)
     head = bytearray((first,))
     while left > 0x7F:
         head.append(0x80 | (left & 0x7F))
         left >>= 7
     head.append(left)
-    return bytes(head) + body
+    return b"".join((bytes(head),) + body)
 
 
 class Client:
@@ -246,8 +246,8 @@ class Client:
 
     # --- out ----------------------------------------------------------------------------
 
-    def publish(self, topic: str, payload: bytes, *, qos: int = 1, retain: bool = False) -> int:
-        """Send a message; returns its packet id (0 at QoS 0), which :attr:`unacked` holds.
+    def publish(self, topic: str, *payload: bytes, qos: int = 1, retain: bool = False) -> int:
+        """Send a message, given in pieces; returns its packet id (0 at QoS 0), which :attr:`unacked` holds.
 
         Raises
         ------
@@ -257,14 +257,14 @@ class Client:
         if qos not in (0, 1):
             raise ValueError(f"qos must be 0 or 1, is {qos}")
         packet_id = self._next_id() if qos else 0
-        body = _text(topic) + (struct.pack(">H", packet_id) if qos else b"") + payload
-        self._write(_packet(PUBLISH | qos << 1 | (1 if retain else 0), body))
+        first = PUBLISH | qos << 1 | (1 if retain else 0)
+        self._write(_packet(first, _text(topic), struct.pack(">H", packet_id) if qos else b"", *payload))
         return packet_id
 
     def subscribe(self, topic: str) -> int:
         """Ask for a topic at QoS 1; :meth:`step` raises where the broker refuses it."""
         packet_id = self._next_id()
-        self._write(_packet(SUBSCRIBE, struct.pack(">H", packet_id) + _text(topic) + b"\x01"))
+        self._write(_packet(SUBSCRIBE, struct.pack(">H", packet_id), _text(topic), b"\x01"))
         return packet_id
 
     def _next_id(self) -> int:

@@ -11,46 +11,68 @@ here, ``flash.FileSlots`` for a ring that outlives a power cut). Runs on CPython
 MicroPython.
 """
 
+import struct
 from collections import namedtuple
 
 from firmware_bridge.kinds import FIRST_SEQ, HEADER_BYTES, HELLO, MAX_MESSAGE_BYTES, MAX_RECORDS
-from firmware_bridge.msgpack import U32_MAX
+from firmware_bridge.msgpack import U32_MAX, WireError
 from firmware_bridge.pack import pack_record
 
 GO_BACK_MS = 3_000
 """So long without progress of the mark, and everything above it is sent again."""
 
-Run = namedtuple("Run", ("boot", "first_seq", "records"))
-"""Packed records of one boot, numbered from ``first_seq``: one message."""
+Run = namedtuple("Run", ("boot", "first_seq", "count", "body"))
+"""Packed records of one boot, numbered from ``first_seq``: what ``pack_head`` goes before.
+One piece of bytes: 64 small ones, alive at once, leave a small heap no room for the whole."""
 
 LOST = b"\xc0"
 """Stands for a record whose slot cannot be read any more. The hub sets it aside as a dead
 letter, which counts in the mark; without it the mark would wait for that number for ever."""
 
 
-class RamSlots:
-    """Slots in memory: a power cut empties them. ``size`` is how many records they hold."""
+_HEAD = ">IIH"  # boot, seq, bytes of the record
+_HEAD_BYTES = 10
+RECORD_BYTES = 256
+"""Room for the longest record Wire 1 knows (a food_set: 246)."""
 
-    def __init__(self, size: int) -> None:
+
+class RamSlots:
+    """Slots in memory, all of it taken at the start: a heap of 64 kB never splinters.
+
+    A power cut empties them.
+
+    Parameters
+    ----------
+    size : int
+        How many records they hold.
+    record_bytes : int
+        The longest record they take; a tracker, which never sends a long text, gets along
+        with 64.
+    """
+
+    def __init__(self, size: int, record_bytes: int = RECORD_BYTES) -> None:
         if size < 1:
             raise ValueError(f"a ring must have at least 1 slot, has {size}")
         self.size = size
-        self._slots: list[tuple[int, int, bytes] | None] = [None] * size
+        self.record_bytes = record_bytes
+        self._arena = bytearray(size * (_HEAD_BYTES + record_bytes))
 
     def held(self) -> tuple[int, int]:
         """Positions ``[first, last)`` that survived the last power cut: none do."""
         return 0, 0
 
     def write(self, position: int, boot: int, seq: int, record: bytes) -> None:
-        self._slots[position % self.size] = (boot, seq, record)
+        at = position % self.size * (_HEAD_BYTES + self.record_bytes)
+        struct.pack_into(_HEAD, self._arena, at, boot, seq, len(record))
+        at += _HEAD_BYTES
+        self._arena[at : at + len(record)] = record
 
     def read(self, position: int) -> tuple[int, int, bytes] | None:
         """(boot, seq, record), or None where the slot is damaged."""
-        return self._slots[position % self.size]
-
-    def free(self, position: int) -> None:
-        """The record is no longer wanted."""
-        self._slots[position % self.size] = None
+        at = position % self.size * (_HEAD_BYTES + self.record_bytes)
+        boot, seq, length = struct.unpack_from(_HEAD, self._arena, at)
+        at += _HEAD_BYTES
+        return boot, seq, bytes(self._arena[at : at + length])
 
 
 class Outbox:
@@ -61,9 +83,11 @@ class Outbox:
 
     Parameters
     ----------
-    slots : RamSlots or another with its four methods
+    slots : RamSlots or another with its methods
     boot : int
         u32, one more than at the last boot.
+    message_bytes : int
+        The largest message to make; a device with a small heap asks for small ones.
 
     Attributes
     ----------
@@ -72,9 +96,12 @@ class Outbox:
         Records overwritten in this boot before the hub had them.
     """
 
-    def __init__(self, slots: RamSlots, boot: int) -> None:
+    def __init__(self, slots: RamSlots, boot: int, message_bytes: int = MAX_MESSAGE_BYTES) -> None:
         self._slots = slots
         self.boot = boot
+        if message_bytes < HEADER_BYTES + slots.record_bytes:
+            raise ValueError(f"a message must hold one record of {slots.record_bytes} bytes, has {message_bytes}")
+        self._body = bytearray(message_bytes - HEADER_BYTES)
         self.dropped = 0
         self._told_dropped = 0
         self._head, self._tail = slots.held()
@@ -112,7 +139,7 @@ class Outbox:
         Raises
         ------
         WireError
-            Values the hub would refuse; nothing was taken.
+            Values the hub would refuse, or longer than a slot; nothing was taken.
         """
         return self._append(pack_record(code, uptime_ms, values))
 
@@ -126,6 +153,10 @@ class Outbox:
         return seq
 
     def _append(self, record: bytes) -> int:
+        if len(record) > self._slots.record_bytes:
+            raise WireError(
+                "too_large", f"a record must fit a slot of {self._slots.record_bytes} bytes, has {len(record)}"
+            )
         if self._next_seq > U32_MAX:
             raise OverflowError(f"a boot must end before its sequence does, {U32_MAX} records are taken")
         if self.held == self._slots.size:
@@ -157,29 +188,29 @@ class Outbox:
     def take(self, now_ms: int) -> Run | None:
         """The next run to send, or None where everything held has been handed out.
 
-        At most 64 records and 16,384 bytes, of one boot. ``now_ms`` is any steady clock; the
+        At most 64 records and ``message_bytes``, of one boot. ``now_ms`` is any steady clock; the
         same one as for :meth:`release` and :meth:`go_back`.
         """
         boot = first_seq = -1
-        records: list[bytes] = []
-        room = MAX_MESSAGE_BYTES - HEADER_BYTES
-        while self._cursor < self._tail and len(records) < MAX_RECORDS:
+        count = filled = 0
+        while self._cursor < self._tail and count < MAX_RECORDS:
             slot = self._read(self._cursor)
             if slot is None:
                 self._cursor += 1
                 continue
-            if not records:
+            if not count:
                 boot, first_seq, _ = slot
-            elif slot[0] != boot or slot[1] != first_seq + len(records) or len(slot[2]) > room:
+            elif slot[0] != boot or slot[1] != first_seq + count or filled + len(slot[2]) > len(self._body):
                 break
-            records.append(slot[2])
-            room -= len(slot[2])
+            self._body[filled : filled + len(slot[2])] = slot[2]
+            filled += len(slot[2])
+            count += 1
             self._cursor += 1
-        if not records:
+        if not count:
             return None
         if self._progress_ms is None:
             self._progress_ms = now_ms
-        return Run(boot, first_seq, records)
+        return Run(boot, first_seq, count, bytes(memoryview(self._body)[:filled]))
 
     def release(self, marks: dict[int, int], now_ms: int) -> int:
         """Free what the hub has stored: all up to ``marks[boot]``. Returns how many that were."""
@@ -188,7 +219,6 @@ class Outbox:
             slot = self._read(self._head)
             if slot is not None and slot[1] > marks.get(slot[0], -1):
                 break
-            self._slots.free(self._head)
             self._head += 1
         self._cursor = max(self._cursor, self._head)
         if self._head > before:

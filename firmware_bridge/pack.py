@@ -5,15 +5,7 @@ bytes. Nothing that the gateway would refuse can be packed. Pure, and the same f
 CPython and MicroPython; a device that only sends never loads the reader in ``wire``.
 """
 
-from firmware_bridge.kinds import (
-    KINDS,
-    MAX_MARK_BOOTS,
-    MAX_MESSAGE_BYTES,
-    MAX_RECORDS,
-    MS_MAX,
-    Field,
-    Kind,
-)
+from firmware_bridge.kinds import CODES, MAX_MARK_BOOTS, MAX_MESSAGE_BYTES, MAX_RECORDS, MS_MAX, Field, Kind, find_kind
 from firmware_bridge.msgpack import (
     INT,
     MAP,
@@ -46,11 +38,11 @@ def _check_text(field: Field, value: object) -> bytes:
     return raw
 
 
-def find_kind(code: int) -> Kind:
+def known_kind(code: int) -> Kind:
     """The kind of that code; an error of reason ``unknown_kind`` where there is none."""
-    kind = KINDS.get(code)
+    kind = find_kind(code)
     if kind is None:
-        raise WireError("unknown_kind", f"a record's kind must be 1 to {len(KINDS)}, is {code}")
+        raise WireError("unknown_kind", f"a record's kind must be 1 to {CODES[-1]}, is {code}")
     return kind
 
 
@@ -60,7 +52,7 @@ def pack_record(code: int, uptime_ms: int, values: tuple[int | str, ...]) -> byt
     Parameters
     ----------
     code : int
-        A key of ``KINDS``.
+        One of ``kinds.CODES``.
     uptime_ms : int
         When it happened, ms since this boot.
     values : tuple
@@ -71,7 +63,7 @@ def pack_record(code: int, uptime_ms: int, values: tuple[int | str, ...]) -> byt
     WireError
         A value outside its field's bounds; nothing the gateway would refuse is ever sent.
     """
-    kind = find_kind(code)
+    kind = known_kind(code)
     fields = kind.fields
     if len(values) != len(fields):
         raise WireError("bad_record", f"{kind.name} must have {len(fields)} values, has {len(values)}")
@@ -86,21 +78,21 @@ def pack_record(code: int, uptime_ms: int, values: tuple[int | str, ...]) -> byt
     return b"".join(parts)
 
 
-def pack_message(
+def pack_head(
     boot: int,
     first_seq: int,
-    records: list[bytes],
+    count: int,
     sent_uptime_ms: int | None = None,
     wall_ms: int | None = None,
 ) -> bytes:
-    """A message of records already packed, numbered ``first_seq``, ``first_seq + 1``...
+    """What stands before the records of a message: ``v b s n [u] [w]`` and the head of ``r``.
 
     Parameters
     ----------
     boot, first_seq : int
         u32. ``boot`` is the one the records were taken in.
-    records : list of bytes
-        1 to 64 results of :func:`pack_record`.
+    count : int
+        1 to 64 records follow, numbered ``first_seq``, ``first_seq + 1``...
     sent_uptime_ms : int, optional
         Uptime of that same boot at sending; None where the boot is over.
     wall_ms : int, optional
@@ -109,9 +101,9 @@ def pack_message(
     Raises
     ------
     WireError
-        ``out_of_range`` or ``too_large``.
+        ``out_of_range``.
     """
-    count = check_int("n", len(records), 1, MAX_RECORDS)
+    check_int("n", count, 1, MAX_RECORDS)
     parts = [
         bytes((0x80 | (5 + (sent_uptime_ms is not None) + (wall_ms is not None)),)),
         b"\xa1v\x01\xa1b",
@@ -126,8 +118,24 @@ def pack_message(
     if wall_ms is not None:
         parts += (b"\xa1w", pack_int(check_int("w", wall_ms, 0, MS_MAX)))
     parts += (b"\xa1r", pack_array(count))
-    parts += records
-    packed = b"".join(parts)
+    return b"".join(parts)
+
+
+def pack_message(
+    boot: int,
+    first_seq: int,
+    records: list[bytes],
+    sent_uptime_ms: int | None = None,
+    wall_ms: int | None = None,
+) -> bytes:
+    """A whole message of records already packed; parameters and errors as :func:`pack_head`.
+
+    Raises
+    ------
+    WireError
+        Also ``too_large``.
+    """
+    packed = pack_head(boot, first_seq, len(records), sent_uptime_ms, wall_ms) + b"".join(records)
     if len(packed) > MAX_MESSAGE_BYTES:
         raise WireError("too_large", f"a message must be at most {MAX_MESSAGE_BYTES} bytes, is {len(packed)}")
     return packed

@@ -11,7 +11,7 @@ from firmware_bridge.kinds import LINK_OFFLINE, LINK_ONLINE, MARK_REQUEST, link_
 from firmware_bridge.mqtt import Backoff, Client, MQTTError, Will
 from firmware_bridge.msgpack import WireError
 from firmware_bridge.outbox import Outbox
-from firmware_bridge.pack import pack_message, unpack_mark
+from firmware_bridge.pack import pack_head, unpack_mark
 from firmware_bridge.steady import pause_ms
 
 WINDOW = 10
@@ -154,8 +154,8 @@ class Uplink:
                 break
             uptime_ms, wall_ms = self._stamp()
             sent_ms = uptime_ms if run.boot == self.outbox.boot else None
-            payload = pack_message(run.boot, run.first_seq, run.records, sent_ms, wall_ms)
-            self.client.publish(self._up, payload)
+            head = pack_head(run.boot, run.first_seq, run.count, sent_ms, wall_ms)
+            self.client.publish(self._up, head, run.body)
             moved = True
         return moved
 

@@ -16,11 +16,11 @@ from collections import namedtuple
 from firmware_bridge.kinds import (
     BATTERY_UNKNOWN,
     BEAT,
+    CODES,
     DAY_MS,
     FIRST_SEQ,
     FOOD_SET,
     HELLO,
-    KINDS,
     LINK_OFFLINE,
     LINK_ONLINE,
     MARK_REQUEST,
@@ -54,7 +54,16 @@ from firmware_bridge.kinds import (
     up_topic,
 )
 from firmware_bridge.msgpack import ARRAY, MAP, SHAPES, TEXT, U32_MAX, WireError, skip, token
-from firmware_bridge.pack import check_int, find_kind, pack_mark, pack_message, pack_record, read_int, unpack_mark
+from firmware_bridge.pack import (
+    check_int,
+    known_kind,
+    pack_head,
+    pack_mark,
+    pack_message,
+    pack_record,
+    read_int,
+    unpack_mark,
+)
 
 __all__ = [
     "BATTERY_UNKNOWN",
@@ -100,6 +109,7 @@ __all__ = [
     "is_device_id",
     "link_topic",
     "mark_topic",
+    "pack_head",
     "pack_mark",
     "pack_message",
     "pack_record",
@@ -123,6 +133,9 @@ REASONS = (
     "not_text",  # no text where text belongs, or not UTF-8
     "out_of_range",
 )
+
+KINDS = {code: known_kind(code) for code in CODES}
+"""Every kind by its code; what a record holds, in which unit and within which bounds."""
 
 Record = namedtuple("Record", ("seq", "kind", "uptime_ms", "values"))
 Fault = namedtuple("Fault", ("seq", "reason", "raw"))
@@ -159,7 +172,7 @@ def _read_record(raw: bytes, seq: int) -> Record:
     if shape != ARRAY or length < 2:
         raise WireError("bad_record", f"a record must be an array of 2 or more, is {SHAPES[shape]} of {length}")
     code, at = read_int(raw, at, "kind", 0, U32_MAX)
-    kind = find_kind(code)
+    kind = known_kind(code)
     if length != 2 + len(kind.fields):
         raise WireError("bad_record", f"{kind.name} must have {len(kind.fields)} values, has {length - 2}")
     uptime_ms, at = read_int(raw, at, "uptime_ms", 0, MS_MAX)

@@ -5,6 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("house", deadline=None)  # no test asserts timing, this one neither
+settings.load_profile("house")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

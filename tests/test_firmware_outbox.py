@@ -10,8 +10,14 @@ from firmware_bridge import wire
 from firmware_bridge.outbox import GO_BACK_MS, LOST, Outbox, RamSlots
 
 
+def message_of(run) -> wire.Message:
+    packed = wire.pack_head(run.boot, run.first_seq, run.count) + run.body
+    assert len(packed) <= wire.MAX_MESSAGE_BYTES
+    return wire.unpack_message(packed)
+
+
 def numbers(run) -> list[int]:
-    return list(range(run.first_seq, run.first_seq + len(run.records)))
+    return list(range(run.first_seq, run.first_seq + run.count))
 
 
 def drain(outbox: Outbox, now_ms: int = 0) -> list[int]:
@@ -25,7 +31,7 @@ def test_records_leave_in_order_and_only_the_mark_frees_them():
     outbox = Outbox(RamSlots(8), boot=3)
     assert [outbox.put(wire.REFILL, i, (i,)) for i in range(4)] == [1, 2, 3, 4]
     run = outbox.take(0)
-    assert (run.boot, run.first_seq, len(run.records)) == (3, 1, 4)
+    assert (run.boot, run.first_seq, run.count) == (3, 1, 4)
     assert outbox.take(0) is None
     assert outbox.held == 4
     assert outbox.release({2: 99}, 0) == 0, "another boot's mark frees nothing"
@@ -43,7 +49,7 @@ def test_a_full_ring_drops_its_oldest_counts_it_and_tells_in_the_next_hello():
     outbox.put_hello(9, "m", "1", 0)
     assert not outbox.hello_due
     run = outbox.take(0)
-    read = wire.unpack_message(wire.pack_message(run.boot, run.first_seq, run.records))
+    read = message_of(run)
     hello = read.records[-1].values
     assert hello[3:] == (4, read.first_seq, 3), "the hello's own drop is in it"
 
@@ -52,7 +58,7 @@ def test_the_first_hello_says_that_nothing_is_lost():
     outbox = Outbox(RamSlots(4), boot=1)
     outbox.put_hello(0, "m", "1", 7)
     run = outbox.take(0)
-    assert wire.unpack_message(wire.pack_message(1, 1, run.records)).records[0].values == ("m", "1", 7, 4, 1, 0)
+    assert message_of(run).records[0].values == ("m", "1", 7, 4, 1, 0)
 
 
 def test_it_goes_back_to_the_mark_after_three_seconds_without_progress():
@@ -76,15 +82,26 @@ def test_a_message_holds_at_most_64_records_and_16384_bytes():
         outbox.put(wire.FOOD_SET, 2**53 - 1, ("c" * 32, "t" * 200))
     total = 0
     while (run := outbox.take(0)) is not None:
-        assert (
-            len(wire.pack_message(run.boot, run.first_seq, run.records, 2**53 - 1, 2**53 - 1)) <= wire.MAX_MESSAGE_BYTES
-        )
-        total += len(run.records)
+        head = wire.pack_head(run.boot, run.first_seq, run.count, 2**53 - 1, 2**53 - 1)
+        assert len(head + run.body) <= wire.MAX_MESSAGE_BYTES
+        total += run.count
     assert total == 130
     outbox = Outbox(RamSlots(200), boot=1)
     for _ in range(130):
         outbox.put(wire.TARE, 0, ())
-    assert len(outbox.take(0).records) == 64
+    assert outbox.take(0).count == 64
+
+
+def test_a_device_with_a_small_heap_asks_for_small_messages_and_slots():
+    outbox = Outbox(RamSlots(40, 64), 1, 256)
+    for i in range(40):
+        outbox.put(wire.REFILL, i, (i,))
+    while (run := outbox.take(0)) is not None:
+        assert len(wire.pack_head(1, run.first_seq, run.count, 2**53 - 1, 2**53 - 1) + run.body) <= 256
+    with pytest.raises(wire.WireError, match="64 bytes, has 8"):
+        outbox.put(wire.FOOD_SET, 0, ("4006381333931", "x" * 64))
+    with pytest.raises(ValueError, match="hold one record"):
+        Outbox(RamSlots(4), 1, 256)
 
 
 def test_a_refused_record_takes_no_number():
@@ -116,9 +133,10 @@ def test_a_damaged_slot_is_sent_as_lost_so_that_the_mark_can_pass_it():
         outbox.put(wire.REFILL, i, (i,))
     slots.damaged = {0, 2}
     run = outbox.take(0)
-    assert (run.first_seq, [record == LOST for record in run.records]) == (1, [True, False, True, False, False])
-    read = wire.unpack_message(wire.pack_message(run.boot, run.first_seq, run.records))
+    assert (run.first_seq, run.count) == (1, 5)
+    read = message_of(run)
     assert [(fault.seq, fault.reason) for fault in read.faults] == [(1, "bad_record"), (3, "bad_record")]
+    assert {fault.raw for fault in read.faults} == {LOST}
     assert outbox.release({1: 5}, 0) == 5
 
 
@@ -163,7 +181,7 @@ class RingMachine(RuleBasedStateMachine):
     def send(self, arrives):
         run = self.outbox.take(self.now_ms)
         if run is not None and arrives:
-            read = wire.unpack_message(wire.pack_message(run.boot, run.first_seq, run.records))
+            read = message_of(run)
             assert [record.values[0] for record in read.records] == numbers(run)
             self.heard.update(numbers(run))
 

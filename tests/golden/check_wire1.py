@@ -1,8 +1,10 @@
 """Checks the golden vectors of Wire 1; run by CPython and by a real MicroPython alike.
 
-Usage: INTERPRETER check_wire1.py REPOSITORY VECTORS. Prints ``N vectors hold``.
+Usage: INTERPRETER check_wire1.py REPOSITORY VECTORS FIRST STEP. Checks every STEP-th vector from
+FIRST on (a 64 kB heap splinters under a hundred JSON lines) and prints ``N vectors hold``.
 """
 
+import gc
 import json
 import sys
 
@@ -51,9 +53,13 @@ def check_bad(case):
     assert b"".join(f.raw for f in message.faults) in raw, case["name"]
 
 
+first, step = int(sys.argv[3]), int(sys.argv[4])
 count = 0
 with open(sys.argv[2]) as lines:  # noqa: PTH123 - MicroPython has no pathlib
-    for line in lines:
+    for number, line in enumerate(lines):
+        if number % step != first:
+            continue
+        gc.collect()
         case = json.loads(line)
         if case.get("bad"):
             check_bad(case)
@@ -62,9 +68,9 @@ with open(sys.argv[2]) as lines:  # noqa: PTH123 - MicroPython has no pathlib
         count += 1
 
 head = bytes.fromhex("85a17601a16203a1730aa16e01a17291")
-levels = 4_000 if sys.implementation.name == "micropython" else 16_000
+levels = 1_000 if sys.implementation.name == "micropython" else 16_000
 deep = wire.unpack_message(head + b"\x91" * levels)
 assert [(f.seq, f.reason) for f in deep.faults] == [(10, "cut_short")]
 deep = wire.unpack_message(head + b"\x91" * levels + b"\x00")
 assert [(f.seq, f.reason) for f in deep.faults] == [(10, "too_deep")]
-print(count + 2, "vectors hold")
+print(count, "vectors hold")
