@@ -111,6 +111,7 @@ class _Net:
         self.cost = [cost for _, _, cost in edges]
         self.prize = list(prizes)
         self.total = sum(prizes)
+        self.cheapest = min(self.cost, default=0)
         self.near: list[list[tuple[int, int]]] = [[] for _ in prizes]
         for edge, (tail, head) in enumerate(self.ends):
             self.near[tail].append((head, edge))
@@ -128,17 +129,15 @@ class _Net:
 
     def span(self, edges: Iterable[int]) -> list[int]:
         """Kruskal: a minimum spanning forest of those edges, by cost then index."""
-        parent: dict[int, int] = {}
-
-        def find(vertex: int) -> int:
-            while (above := parent.setdefault(vertex, vertex)) != vertex:
-                parent[vertex] = parent[above] = parent.setdefault(above, above)
-                vertex = parent[vertex]
-            return vertex
-
+        parent = list(range(self.count))
         chosen = []
-        for edge in sorted(edges, key=lambda edge: (self.cost[edge], edge)):
-            one, other = find(self.ends[edge][0]), find(self.ends[edge][1])
+        cost, ends = self.cost, self.ends
+        for edge in sorted(edges, key=lambda edge: (cost[edge], edge)):
+            one, other = ends[edge]
+            while one != parent[one]:
+                parent[one] = one = parent[parent[one]]
+            while other != parent[other]:
+                parent[other] = other = parent[parent[other]]
             if one != other:
                 parent[one] = other
                 chosen.append(edge)
@@ -289,6 +288,7 @@ class _Search:
         self.net, self.root, self.best, self.inside = net, root, best, inside
         self.branches = _BRANCHES
         self.grown = False
+        self.searched: set[frozenset[int]] = set()
 
     def run(self, required: frozenset[int]) -> int:
         """Search, and return the bound reached."""
@@ -392,28 +392,55 @@ class _Search:
         return max(undecided, key=lambda v: (arcs[v], -v), default=None)
 
     def _improve(self, start: _Found | None, required: frozenset[int]) -> None:
-        """Local search from a tree: put one vertex in, take one out, while it pays."""
-        if start is None:
+        """Local search from a tree: put one vertex in, take one out, while it pays.
+
+        A move is tried only where an optimistic estimate of its gain is positive. Every tree
+        met here is a minimum spanning tree of its vertices, so taking out a leaf that strong
+        pruning left never pays.
+        """
+        if start is None or start.vertices in self.searched:
             return
-        net, here = self.net, start
-        self.offer(here)
-        moved = True
+        self.searched.add(start.vertices)
+        here, moved = start, True
         while moved:
             moved = False
-            rim = {u for v in here.vertices for u, _ in net.near[v]} - here.vertices
-            for vertex in sorted(rim):
-                joined = [e for u, e in net.near[vertex] if u in here.vertices]
-                if len(joined) > 1 or (joined and net.prize[vertex] > net.cost[joined[0]]):
-                    other = _pruned(net, self.root, required, net.span((*here.edges, *joined)))
-                    if other is not None and other.cost < here.cost:
-                        here, moved = other, True
-            for vertex in sorted(here.vertices - required - {self.root}):
-                if vertex in here.vertices:
-                    rest = net.span(net.within(set(here.vertices) - {vertex}))
-                    other = _pruned(net, self.root, required, rest)
-                    if other is not None and other.cost < here.cost:
-                        here, moved = other, True
+            for step in (self._with_one_more, self._with_one_less):
+                other = step(here, required)
+                moved = moved or other is not here
+                here = other
         self.offer(here)
+
+    def _with_one_more(self, here: _Found, required: frozenset[int]) -> _Found:
+        """Put in each vertex beside the tree that pays by its prize, or by the dear tree
+        edges it makes needless.
+        """
+        net = self.net
+        rim = {u for v in here.vertices for u, _ in net.near[v]} - here.vertices
+        dearest = max((net.cost[edge] for edge in here.edges), default=0)
+        for vertex in sorted(rim):
+            joined = sorted((net.cost[e], e) for u, e in net.near[vertex] if u in here.vertices)
+            if not joined:
+                continue
+            saved = sum(dearest - cost for cost, _ in joined[1:] if cost < dearest)
+            if net.prize[vertex] + saved > joined[0][0]:
+                tree = net.span((*here.edges, *(edge for _, edge in joined)))
+                other = _pruned(net, self.root, required, tree)
+                if other is not None and other.cost < here.cost:
+                    here = other
+                    dearest = max((net.cost[edge] for edge in here.edges), default=0)
+        return here
+
+    def _with_one_less(self, here: _Found, required: frozenset[int]) -> _Found:
+        """Take out each inner vertex whose tree edges cost more than reconnecting could."""
+        net = self.net
+        for vertex in sorted(here.vertices - required - {self.root}):
+            own = [net.cost[e] for e in here.edges if vertex in net.ends[e]]
+            if len(own) > 1 and sum(own) > net.prize[vertex] + (len(own) - 1) * net.cheapest:
+                tree = net.span(net.within(set(here.vertices) - {vertex}))
+                other = _pruned(net, self.root, required, tree)
+                if other is not None and other.cost < here.cost:
+                    here = other
+        return here
 
 
 def _distances(
