@@ -44,10 +44,11 @@ _WINSOR_SPREADS = 3.0
 _LEAST_LOG_BOUND = 0.5
 """Winsor bounds are never tighter than a factor 1.65: counts such as 4, 4, 4, 5 are no outliers."""
 
-_SPREAD_FLOOR = {"level": 0.01}
+_SPREAD_FLOOR = {"level": 0.02}
 _SPREAD_FLOOR_ELSE = 0.05
 """Relative day-to-day spread below which no home device resolves; keeps zero spread from
-turning any difference into infinite surprise. Weighing scales resolve 1 %."""
+turning any difference into infinite surprise. A drink, a meal or a full
+bladder moves a body's weight by 2 %."""
 
 _RHYTHM_ERRORS = 2.0
 _LARGEST_PHI = 0.9

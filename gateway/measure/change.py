@@ -47,6 +47,8 @@ _LEAST_LEVELS = 8
 _UNATTRIBUTED = 0.1
 _TEST, _SIDE, _POWER = 0.975, 0.95, 0.80
 _ONE_DAY_SPREADS = 3.0
+_BLIND = 1.5
+"""Standard error of a log ratio beyond which a range would span a factor of a hundred."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +247,8 @@ def _refusal(
 def _estimate(grid: DayGrid, exposure: Exposure, rows: _Rows, used: BoolArray) -> tuple[_Estimate, Memory] | None:
     """Ratio of the rows ``used`` to their expectation, its standard error on the log scale."""
     base = rows.base & (exposure.expected > 0.0)
+    if not base.any() or exposure.per_day <= 0.0:
+        return None
     ordinals = grid.ordinals
     weekend = (ordinals + 6) % 7 >= 5  # day number 1 is a Monday
     index = exposure.observed[base] / exposure.expected[base]
@@ -284,6 +288,11 @@ def _tested(
             blank, reason=Unclear.TOO_VARIABLE, now=now, usual=0.0, detail="none was recorded before the window"
         )
     estimate, memory = found
+    if estimate.error > _BLIND:
+        now, usual = estimate.ratio * estimate.usual, estimate.usual
+        return replace(
+            blank, reason=Unclear.TOO_VARIABLE, now=now, usual=usual, detail="the days before vary too much for a range"
+        )
     reach = float(stdtrit(estimate.freedom, _SIDE)) * estimate.error
     critical = float(stdtrit(estimate.freedom, _TEST)) * estimate.error
     shown = replace(
