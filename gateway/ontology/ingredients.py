@@ -11,16 +11,17 @@ packaged table comes through ``gateway.ontology.load``.
 
 from __future__ import annotations
 
-import unicodedata
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache, lru_cache
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
 from gateway.errors import ConfigError
 from gateway.ontology.load import read_table
+from gateway.ontology.recognise import fold
 
 __all__ = [
     "Form",
@@ -40,6 +41,8 @@ _PLURALS = frozenset({"en", "es"})
 # Letters that scanners confuse, each class written as one letter. Two-letter ones first.
 _CONFUSED_PAIRS = (("rn", "m"), ("vv", "w"))
 _CONFUSED = str.maketrans({"1": "i", "l": "i", "!": "i", "|": "i", "0": "o", "5": "s", "8": "b"})
+_WORD = re.compile(r"[^\W_](?:[^\W_]|[!|](?=[^\W_])|-\n[ ]{0,40}(?=[^\W_]))*")
+_LINE_BREAK = re.compile(r"-\n[ ]{0,40}")
 # Shorter words have too many look-alikes (1s, 0n) to be read through the scanner's classes.
 _SHORTEST_SLIP = 3
 
@@ -207,38 +210,16 @@ class Ingredients:
 
 
 def fold_words(text: str) -> Iterator[tuple[str, int, int]]:
-    """Words of the text, folded (case, accents, ligatures), with their span in it.
+    """Words of the text, folded as everywhere (``recognise.fold``), with their span in it.
 
-    A word is a run of letters, digits and the two signs a scanner takes for letters; a run of
-    digits alone is no word. Soft hyphens are skipped, a hyphen at a line's end joins.
+    Apostrophes part words; a hyphen at a line's end joins them; the two signs a scanner takes
+    for letters stay inside a word; a run of digits alone is no word.
     """
-    word: list[str] = []
-    start = end = 0
-    skip_until = -1
-    for index, character in enumerate(text):
-        if index < skip_until or character == "\u00ad":
-            continue
-        if character == "-" and word and text[index + 1 : index + 2] == "\n":
-            skip_until = index + 2 + len(text[index + 2 : index + 40]) - len(text[index + 2 : index + 40].lstrip(" "))
-            continue
-        folded = _fold(character)
-        if folded and (folded.isalnum() or (folded in "!|" and word and text[index + 1 : index + 2].isalpha())):
-            if not word:
-                start = index
-            word.append(folded)
-            end = index + 1
-            continue
-        if word and not "".join(word).isdigit():
-            yield "".join(word), start, end
-        word = []
-    if word and not "".join(word).isdigit():
-        yield "".join(word), start, end
-
-
-@lru_cache(maxsize=4096)
-def _fold(character: str) -> str:
-    decomposed = unicodedata.normalize("NFKD", character.casefold())
-    return "".join(c for c in decomposed if not unicodedata.combining(c))
+    folded, offsets = fold(text)
+    for match in _WORD.finditer(folded):
+        word = _LINE_BREAK.sub("", match.group())
+        if not word.isdigit():
+            yield word, offsets[match.start()], offsets[match.end() - 1] + 1
 
 
 def _skeleton(word: str) -> str:

@@ -12,7 +12,28 @@ from dataclasses import dataclass
 
 from gateway.ontology.recognise import Lexicon
 
-__all__ = ["Language", "Things"]
+__all__ = ["Language", "Things", "TimeWords"]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWords:
+    """A language's words for time.
+
+    ``fixed`` finds kind "fixed" (targets are window labels), ``events`` kind "event" (targets
+    are stored events a window can start at), ``joints`` kind "joint" (since, after, before,
+    between, and, last, ago, ago_before). Months count from 1, weekdays from Monday 0.
+    """
+
+    fixed: Lexicon
+    events: Lexicon
+    joints: Lexicon
+    weekdays: Mapping[str, int]
+    months: Mapping[str, int]
+    units: Mapping[str, str]
+    numbers: Mapping[str, int]
+    fillers: frozenset[str]
+    ordinals: frozenset[str]
+    nights: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +43,8 @@ class Language:
     ``markers`` are function words that tell the language; ``cues`` finds readings of kind
     "cue"; ``metrics`` finds readings of kind "metric" whose target is ``property`` or
     ``property:up``/``property:down`` where the phrase itself says a direction;
-    ``directions`` finds kind "dir"; ``known`` are words that are no misspelling.
+    ``directions`` finds kind "dir"; ``known`` are words that are no misspelling;
+    ``words`` are small closed classes (articles, auxiliaries...) by name.
     """
 
     id: str
@@ -31,7 +53,9 @@ class Language:
     metrics: Lexicon
     directions: Lexicon
     known: frozenset[str]
+    times: TimeWords
     phrases: Mapping[str, tuple[str, ...]]
+    words: Mapping[str, frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import Any
 
 from gateway.errors import ConfigError
 from gateway.ontology.hazards import EmergencySign, Hazards, Pattern, PoisonLine, Toxin
-from gateway.ontology.language import Language, Things
+from gateway.ontology.language import Language, Things, TimeWords
 from gateway.ontology.recognise import Alias, Lexicon, Reading, fold_alias
 from gateway.ontology.vocabulary import (
     DEFAULT_RELEVANCE,
@@ -219,6 +219,34 @@ def _metrics(rows: Mapping[str, Any]) -> Lexicon:
     return Lexicon(aliases)
 
 
+_JOINTS = ("since", "after", "before", "between", "and", "last", "ago", "ago_before")
+
+
+def _time_words(table: Mapping[str, Any]) -> TimeWords:
+    def folded(rows: Mapping[str, Any]) -> dict[str, Any]:
+        return {" ".join(fold_alias(word)): value for word, value in rows.items()}
+
+    return TimeWords(
+        fixed=_lexicon("fixed", table["fixed"]),
+        events=_lexicon("event", table["event"]),
+        joints=_lexicon("joint", {name: table.get(name, ()) for name in _JOINTS}),
+        weekdays=folded({word: index for index, words in enumerate(table["weekdays"]) for word in words}),
+        months=folded({word: index + 1 for index, words in enumerate(table["months"]) for word in words}),
+        units=folded({word: unit for unit, words in table["unit"].items() for word in words}),
+        numbers=folded(table["number"]),
+        fillers=frozenset(table["fillers"]),
+        ordinals=frozenset(table["ordinals"]),
+        nights=frozenset(table["night"]),
+    )
+
+
+def _time_vocabulary(times: TimeWords) -> frozenset[str]:
+    words = {
+        word for phrase in (*times.weekdays, *times.months, *times.units, *times.numbers) for word in phrase.split(" ")
+    }
+    return frozenset(words) | times.fixed.words() | times.events.words() | times.joints.words()
+
+
 @cache
 def languages() -> tuple[Language, ...]:
     """Every language's phrases, English first."""
@@ -232,6 +260,7 @@ def languages() -> tuple[Language, ...]:
             for phrase in (*table["markers"], *table["vocabulary"]["words"], *table["vocabulary"]["neighbours"])
             for word in fold_alias(phrase)
         )
+        times = _time_words(table["time"])
         made.append(
             Language(
                 id=code,
@@ -239,7 +268,9 @@ def languages() -> tuple[Language, ...]:
                 cues=cues,
                 metrics=metrics,
                 directions=directions,
-                known=plain | cues.words() | metrics.words() | directions.words(),
+                known=plain | cues.words() | metrics.words() | directions.words() | _time_vocabulary(times),
+                times=times,
+                words=MappingProxyType({name: frozenset(words) for name, words in table["words"].items()}),
                 phrases=MappingProxyType({name: tuple(phrases) for name, phrases in table["cue"].items()}),
             )
         )

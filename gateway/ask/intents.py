@@ -1,0 +1,261 @@
+"""The ordered decision list: what is asked, from cue classes and what was linked.
+
+In: a ``Linked`` question. Out: the first rule that holds, by name. A rule is a name, an
+intent and a condition; order is the only priority. No score, no threshold; safety stands
+before this list (``question.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gateway.ask.linking import Linked, MetricHit
+from gateway.ask.subjects import Who
+
+__all__ = ["RULES", "Facts", "Rule", "decide"]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the rules look at, computed once."""
+
+    linked: Linked
+    who: Who
+    metric: MetricHit | None
+    yes_no: bool
+    subject_food: bool
+    subject_med: bool
+    thing: bool
+    devices: tuple[str, ...]
+    compared_pets: int
+
+    def has(self, *cues: str) -> bool:
+        return self.linked.has(*cues)
+
+    def starts(self, *cues: str, within: int = 4) -> bool:
+        return self.linked.starts(*cues, within=within)
+
+    def mentions(self, *kinds: str) -> bool:
+        return bool(self.linked.targets(*kinds))
+
+    @property
+    def measured(self) -> str | None:
+        return None if self.metric is None else self.metric.property
+
+    @property
+    def moved(self) -> bool:
+        """Whether a direction is spoken of, strong or weak."""
+        own = self.metric is not None and self.metric.direction is not None
+        return own or any(not way.startswith("weak") for _, _, way in self.linked.directions)
+
+    @property
+    def wh(self) -> bool:
+        return self.starts("why", "how_much", "when", "who", "which", "since_when", within=3)
+
+    @property
+    def windows(self) -> int:
+        return sum(1 for span in self.linked.times if span.label not in {"NOW", "NEXT", "NIGHT"})
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A line of the list: the intent that holds where ``when`` does."""
+
+    name: str
+    intent: str
+    when: Callable[[Facts], bool]
+
+
+def is_yes_no(linked: Linked) -> bool:
+    """Whether the sentence opens with a verb, or is a question with no question word."""
+    words = [token.text for token in linked.tokens if token.text[0].isalpha()]
+    while words and words[0] in linked.language.words["openers"]:
+        words = words[1:]
+    if words and words[0] in linked.language.words["aux"]:
+        return True
+    asks = any(token.text == "?" for token in linked.tokens)
+    return asks and not linked.starts("why", "how_much", "when", "who", "which", "since_when", within=4)
+
+
+def _measured(f: Facts) -> bool:
+    return f.metric is not None
+
+
+def _is_causal(f: Facts) -> bool:
+    about = f.subject_food or f.subject_med or f.thing or f.mentions("place") or f.has("current_food", "new_food")
+    return _measured(f) and (f.has("line_up") or (f.has("cause") and about)) and not f.starts("why", within=2)
+
+
+def _asks_food(f: Facts) -> bool:
+    eaten = f.mentions("ing", "food", "own_food") or bool(f.linked.toxins)
+    return eaten and f.has("can") and (f.yes_no or f.starts("can", "how_much", within=4) or f.has("eat_ask"))
+
+
+def _asks_contents(f: Facts) -> bool:
+    named = f.mentions("own_food", "ing", "food") or f.has("current_food", "new_food", "old_food")
+    return named and f.has("contain") and f.measured in {None, "intake"} and f.windows == 0
+
+
+def _asks_device(f: Facts) -> bool:
+    if f.measured == "battery":
+        return True
+    about = bool(f.devices) or f.has("device_any")
+    return about and f.has("device_ask") and f.measured in {None, "intake", "refill", "water", "weight", "meals"}
+
+
+def _asks_onset(f: Facts) -> bool:
+    about = _measured(f) or f.subject_food or f.subject_med
+    lasting = f.has("how_long") and f.starts("how_long") and _perfect(f)
+    begun = f.has("when") and f.has("start") and f.starts("when", within=3)
+    return about and (f.has("since_when") or lasting or begun)
+
+
+def _perfect(f: Facts) -> bool:
+    """Whether it is "how long has ... been", not "how long did": the state still lasts."""
+    words = {token.text for token in f.linked.tokens}
+    closed = f.linked.language.words
+    return bool(words & closed["lasting"]) and not words & closed["past"]
+
+
+def _several_windows(f: Facts) -> bool:
+    around = any(span.around for span in f.linked.times)
+    return _measured(f) and not f.starts("why", within=2) and ((f.windows >= 2 and f.has("periods", "most")) or around)
+
+
+def _selects(f: Facts) -> bool:
+    asks = f.starts("which", "any_pet", "who", within=3) or (f.yes_no and f.has("any_pet"))
+    own_past = f.has("usual", "normal") or (f.moved and not f.has("most")) or f.measured == "restless"
+    return _measured(f) and asks and own_past and f.compared_pets < 2 and not f.mentions("pet")
+
+
+def _compares(f: Facts) -> bool:
+    if not _measured(f):
+        return False
+    if f.compared_pets >= 2:
+        return f.has("who", "which", "compare", "most") or f.starts("compare") or f.has("how_much")
+    return f.starts("who", "which", within=3) and f.has("most") and not f.mentions("pet")
+
+
+def _asks_trend(f: Facts) -> bool:
+    statement = not f.wh and not f.starts("how_much", within=2)
+    return _measured(f) and statement and (f.moved or f.has("still"))
+
+
+def _asks_normal(f: Facts) -> bool:
+    if not _measured(f) or not f.has("normal"):
+        return False
+    return f.yes_no or f.starts("how_much", within=2) or bool(f.who.hosts)
+
+
+def _names_vet(f: Facts) -> bool:
+    return "src:vet" in f.linked.targets("src")
+
+
+def _looks_up(f: Facts) -> bool:
+    if _names_vet(f) and f.measured in {None, "weight"} and f.has("record", "last", "when", "how_much"):
+        return True
+    if f.mentions("cond") and not f.mentions("topic") and f.who.pets and f.has("record", "can", "normal", "given"):
+        return True
+    if f.mentions("src") and f.has("record", "last", "how_much"):
+        return True
+    if "med:vaccine" in f.linked.targets("med", "own_med") and not f.has("due"):
+        return True
+    stayed = f.mentions("place") and f.has("stayed") and not f.yes_no
+    return stayed or (f.has("record") and f.mentions("cond", "body") and bool(f.who.pets) and not _measured(f))
+
+
+def _is_reference(f: Facts) -> bool:
+    if f.mentions("topic"):
+        return not f.mentions("pet") or f.measured is None
+    general = bool(f.who.hosts) or f.mentions("cond", "ing", "food")
+    return f.has("most_of") and general and not f.who.named and not f.has("can")
+
+
+def _asks_overview(f: Facts) -> bool:
+    return f.measured is None and f.has("overview") and (bool(f.who.pets) or f.has("away") or not f.linked.unmatched)
+
+
+def _provenance(f: Facts) -> bool:
+    if f.has("why_not_think"):
+        return True
+    asks = f.has("provenance") and (f.has("claimword", "current_food", "claim") or f.starts("provenance", within=3))
+    return asks and not (_measured(f) and f.has("cause") and f.yes_no)
+
+
+def _given(f: Facts) -> bool:
+    return f.subject_med and f.has("given") and f.yes_no and not f.starts("can", within=2)
+
+
+def _is_med_safety(f: Facts) -> bool:
+    return f.subject_med and f.has("side_effect", "can", "most_of")
+
+
+RULES: tuple[Rule, ...] = (
+    Rule("correction", "correction", lambda f: f.has("correction") and not f.has("helped")),
+    Rule("why_notice", "why_notice", lambda f: f.has("notice") and f.has("why", "when", "how_much", "record")),
+    Rule("provenance", "provenance", _provenance),
+    Rule("vet_summary", "vet_summary", lambda f: f.has("tell_vet")),
+    Rule(
+        "switch_back",
+        "switch_back",
+        lambda f: (
+            f.has("switch_back")
+            and (f.subject_food or f.has("old_food", "switch_back"))
+            and f.measured in {None, "intake"}
+            and not f.has("usual")
+        ),
+    ),
+    Rule(
+        "need_vet", "need_vet", lambda f: f.has("need_vet") and not f.has("record") and not f.starts("when", within=2)
+    ),
+    Rule("device", "device_status", _asks_device),
+    Rule("med_missed", "med_timing", lambda f: f.subject_med and f.has("missed") and not _measured(f)),
+    Rule("med_helped", "compare_periods", lambda f: f.subject_med and f.has("helped") and _measured(f)),
+    Rule(
+        "med_can", "med_safety", lambda f: f.subject_med and f.starts("can", within=2) and f.has("side_effect", "cause")
+    ),
+    Rule("med_causes", "cause_check", lambda f: f.subject_med and _is_causal(f)),
+    Rule("med_onset", "onset", lambda f: f.subject_med and _asks_onset(f)),
+    Rule("vaccine_due", "med_timing", lambda f: f.subject_med and f.has("due") and not f.has("last")),
+    Rule("look_up", "record_lookup", _looks_up),
+    Rule("med_last", "event_when", lambda f: f.subject_med and f.starts("when", within=3) and not _measured(f)),
+    Rule("med_given", "event_check", _given),
+    Rule("med_safety", "med_safety", lambda f: _is_med_safety(f) and f.measured in {None, "intake"}),
+    Rule("med_record", "record_lookup", lambda f: f.subject_med and not _measured(f) and bool(f.who.pets)),
+    Rule("before_change", "before_change", lambda f: f.has("before") and not f.starts("why", within=2)),
+    Rule("overview", "overview", _asks_overview),
+    Rule("too_heavy", "too_heavy", lambda f: f.has("heavy") and f.yes_no and f.measured in {None, "weight", "intake"}),
+    Rule("enough", "enough", lambda f: f.has("enough") and _measured(f) and not f.starts("why", within=2)),
+    Rule("cause", "cause_check", _is_causal),
+    Rule("contents", "ingredient_lookup", lambda f: _asks_contents(f) and not f.starts("can", within=1)),
+    Rule("periods", "compare_periods", _several_windows),
+    Rule("food_ok", "food_ok", lambda f: _asks_food(f) and f.measured in {None, "intake", "water", "lick"}),
+    Rule("reference", "reference", _is_reference),
+    Rule("onset", "onset", _asks_onset),
+    Rule("explain", "explain_change", lambda f: _measured(f) and f.has("why")),
+    Rule("select", "select_pets", _selects),
+    Rule("compare", "compare_pets", _compares),
+    Rule("visit", "event_check", lambda f: f.mentions("place") and f.yes_no and not _measured(f)),
+    Rule("when", "event_when", lambda f: _measured(f) and f.starts("when", within=3)),
+    Rule("normal", "normal_check", lambda f: _asks_normal(f) and not f.moved and not f.has("still")),
+    Rule("trend", "trend", _asks_trend),
+    Rule("normal_host", "normal_check", lambda f: _asks_normal(f) and (bool(f.who.hosts) or f.yes_no)),
+    Rule("check", "event_check", lambda f: _measured(f) and f.yes_no),
+    Rule("quantity", "quantity", lambda f: _measured(f)),
+    Rule("contents_of", "ingredient_lookup", lambda f: f.subject_food and f.has("contain", "how_much", "which")),
+    Rule("advice", "pet_advice", lambda f: f.has("pet_advice")),
+    Rule(
+        "only_pet",
+        "overview",
+        lambda f: bool(f.who.pets) and f.who.named and len(f.linked.tokens) <= 3 and not f.linked.unmatched,
+    ),
+)
+
+
+def decide(facts: Facts) -> tuple[str, str]:
+    """(rule, intent) of the first line that holds; nothing holding is out of scope."""
+    for rule in RULES:
+        if rule.when(facts):
+            return rule.name, rule.intent
+    return "nothing_linked", "out_of_scope"

@@ -1,0 +1,407 @@
+"""Links a folded question to the household, the vocabulary and the safety tables.
+
+In: the text, the household, the ontology. Out: ``Linked``: mentions with the readings passed
+over and why, cue classes by place, measured words, time spans, toxins, signs. A name that is
+also a word (Peanut, Lily, Bella's) is decided by its place in the sentence, in a stated
+order, never by a score. Never reads a clock or a database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from gateway.ask.times import Calendar, TimeSpan, read_times
+from gateway.dialogue import Mention
+from gateway.model import Household
+from gateway.ontology import load as tables
+from gateway.ontology.hazards import SignHit
+from gateway.ontology.language import Language
+from gateway.ontology.recognise import Alias, Lexicon, Match, Reading, Token, tokens_of
+from gateway.ontology.spelling import Neighbours
+
+__all__ = ["Linked", "MetricHit", "Reader", "language_of", "link", "reader_for"]
+
+_LIMIT_WORDS = frozenset({"max", "min"})
+
+
+@dataclass(frozen=True, slots=True)
+class MetricHit:
+    """A measured word: tokens ``[first, last)``, the property, and its own direction if any."""
+
+    first: int
+    last: int
+    property: str
+    direction: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """A question as linked: nothing is decided yet beyond what each word is."""
+
+    text: str
+    tokens: tuple[Token, ...]
+    language: Language
+    mentions: tuple[Mention, ...]
+    spans: tuple[tuple[int, int], ...]
+    cues: Mapping[str, tuple[tuple[int, int], ...]]
+    metrics: tuple[MetricHit, ...]
+    directions: tuple[tuple[int, int, str], ...]
+    times: tuple[TimeSpan, ...]
+    toxins: tuple[tuple[int, int, str], ...]
+    signs: tuple[SignHit, ...]
+    near_misses: tuple[tuple[str, str], ...]
+    corrections: tuple[tuple[str, str], ...]
+    unmatched: tuple[str, ...]
+
+    def has(self, *cues: str) -> bool:
+        """Whether any of the cue classes occurs."""
+        return any(cue in self.cues for cue in cues)
+
+    def starts(self, *cues: str, within: int = 3) -> bool:
+        """Whether any of the cue classes begins within the first words."""
+        return any(first < within for cue in cues for first, _ in self.cues.get(cue, ()))
+
+    def targets(self, *kinds: str) -> tuple[str, ...]:
+        """Targets of the mentions of these kinds, sorted, once each."""
+        return tuple(sorted({m.target for m in self.mentions if m.kind in kinds}))
+
+    def word(self, index: int) -> str:
+        return self.tokens[index].text if 0 <= index < len(self.tokens) else ""
+
+
+class Reader:
+    """The lexicons of one household, built once.
+
+    Parameters
+    ----------
+    household : Household
+    extra : iterable of Alias
+        Ingredient and product names from the knowledge room; their readings join ours.
+    """
+
+    def __init__(self, household: Household, extra: Iterable[Alias] = ()) -> None:
+        self.household = household
+        self.hazards = tables.hazards()
+        self.languages = tables.languages()
+        self.things = tables.things()
+        own = tuple(_household_aliases(household))
+        self.names = Lexicon(own)
+        self.extra = Lexicon(extra)
+        self.words = {
+            name: frozenset[str]().union(*(language.words[name] for language in self.languages))
+            for name in self.languages[0].words
+        }
+        self.known = (
+            self.names.words()
+            | self.extra.words()
+            | self.things.words
+            | self.hazards.substances.words()
+            | self.hazards.signals.words()
+            | frozenset(word for language in self.languages for word in language.known)
+        )
+        self.near_hazards = {
+            language.id: Neighbours(
+                (w for w, codes in self.hazards.near.items() if codes & {language.id, "en"}), two=True
+            )
+            for language in self.languages
+        }
+        self.near_names = Neighbours((pet.name.casefold() for pet in household.pets), two=False)
+        self.near_words = {
+            language.id: Neighbours(
+                (
+                    w
+                    for form, _ in (*language.metrics.forms(), *language.times.fixed.forms())
+                    for w in [form]
+                    if " " not in w
+                ),
+                two=False,
+            )
+            for language in self.languages
+        }
+
+
+def _household_aliases(household: Household) -> Iterable[Alias]:
+    for pet in household.pets:
+        for name in (pet.name, *pet.aliases):
+            yield Alias(name, Reading("pet", pet.id), "name")
+    for device in household.devices:
+        if device.name and device.name != device.id:
+            for name in (device.name, *device.aliases):
+                yield Alias(name, Reading("device", f"device:{device.id}"), "name")
+    for place in household.places:
+        for name in (place.name, *place.aliases):
+            yield Alias(name, Reading("place", f"place:{place.id}"))
+            yield Alias(name.replace("'", "").replace("\u2019", ""), Reading("place", f"place:{place.id}"))
+    for person in household.people:
+        yield Alias(person.name, Reading("person", f"person:{person.id}"), "name")
+    for kind, rows in (("own_food", household.foods), ("own_med", household.medicines)):
+        prefix = "food" if kind == "own_food" else "med"
+        for row in rows:
+            for name in (row.name, *row.aliases):
+                yield Alias(name, Reading(kind, f"{prefix}:{row.id}"), "name")
+
+
+@lru_cache(maxsize=8)
+def reader_for(household: Household, extra: tuple[Alias, ...] = ()) -> Reader:
+    """The household's reader; the same household gets the same one."""
+    return Reader(household, extra)
+
+
+def language_of(tokens: Sequence[Token], languages: Sequence[Language], hint: str | None = None) -> Language:
+    """The language with the most function words; a tie goes to the hint, then to table order."""
+    counts = {language.id: sum(token.text in language.markers for token in tokens) for language in languages}
+    ordered = sorted(languages, key=lambda language: (-counts[language.id], language.id != hint))
+    return ordered[0]
+
+
+def link(text: str, reader: Reader, calendar: Calendar, *, hint: str | None = None) -> Linked:
+    """Link a question (already cut to its length limit)."""
+    tokens = tokens_of(text)
+    language = language_of(tokens, reader.languages, hint)
+    near, corrected, corrections = _respell(tokens, reader, language)
+    times = read_times(corrected, language.times, calendar)
+    cues = _by_cue(language.cues.every_in(text, corrected))
+    chosen = _things_in(text, corrected, reader, cues)
+    covered = {index for match, _ in chosen for index in range(match.first, match.last)}
+    blocked = {i for match, reading in chosen if _is_solid(reading) for i in range(match.first, match.last)}
+    metrics = _metrics_in(text, corrected, language, blocked)
+    spent = blocked | {i for hit in metrics for i in range(hit.first, hit.last)}
+    directions = _directions_in(text, corrected, language, spent)
+    toxins = _toxins_in(text, tokens, reader, cues, chosen)
+    hosts = _hosts(reader.household, chosen)
+    signs = reader.hazards.signs_in(text, tokens, hosts=hosts)
+    near_misses: tuple[tuple[str, str], ...] = ()
+    if near != tokens:
+        more_toxins = _toxins_in(text, near, reader, cues, chosen)
+        more_signs = reader.hazards.signs_in(text, near, hosts=hosts)
+        if more_toxins != toxins or more_signs != signs:
+            near_misses = tuple((a.text, b.text) for a, b in zip(tokens, near, strict=True) if a.text != b.text)
+            toxins, signs = more_toxins, more_signs
+    used = covered | {i for spans in cues.values() for a, b in spans for i in range(a, b)}
+    used |= {i for span in times for i in range(span.first, span.last)} | spent
+    unmatched = tuple(
+        token.text
+        for index, token in enumerate(tokens)
+        if index not in used and token.text[0].isalpha() and token.text not in reader.known
+    )
+    return Linked(
+        text=text,
+        tokens=corrected,
+        language=language,
+        mentions=tuple(_mention(match, reading) for match, reading in chosen),
+        spans=tuple((match.first, match.last) for match, _ in chosen),
+        cues=cues,
+        metrics=metrics,
+        directions=directions,
+        times=times,
+        toxins=toxins,
+        signs=signs,
+        near_misses=near_misses,
+        corrections=corrections,
+        unmatched=unmatched,
+    )
+
+
+# --- spelling -------------------------------------------------------------------------------
+
+
+def _respell(
+    tokens: tuple[Token, ...], reader: Reader, language: Language
+) -> tuple[tuple[Token, ...], tuple[Token, ...], tuple[tuple[str, str], ...]]:
+    """(tokens read towards safety, tokens corrected for reading, the corrections).
+
+    A word in any vocabulary stays. One near a toxin, medicine or sign is never corrected for
+    reading: it only counts for safety. One near exactly one pet's name, or whose neighbours
+    all mean the same measured word or time, is read as that.
+    """
+    near, read, corrections = [], [], []
+    for token in tokens:
+        word, careful, replaced = token.text, token.text, token.text
+        if word not in reader.known and word[0].isalpha() and len(word) >= 3:
+            hazards = reader.near_hazards[language.id].near(word) if len(word) >= 5 else ()
+            names = reader.near_names.near(word)
+            words = reader.near_words[language.id].near(word) if len(word) >= 5 else ()
+            if hazards:
+                careful = hazards[0]
+            elif len(names) == 1:
+                replaced = names[0]
+            elif words and len({_meaning(language, w) for w in words}) == 1:
+                replaced = words[0]
+        near.append(Token(careful, token.start, token.end))
+        read.append(Token(replaced, token.start, token.end))
+        if replaced != word:
+            corrections.append((word, replaced))
+    return tuple(near), tuple(read), tuple(corrections)
+
+
+def _meaning(language: Language, word: str) -> tuple[Reading, ...]:
+    token = (Token(word, 0, 0),)
+    return next((readings for _, readings in (*language.metrics.at(token, 0), *language.times.fixed.at(token, 0))), ())
+
+
+# --- mentions -------------------------------------------------------------------------------
+
+_ORDER = ("pet", "own_food", "own_med", "device", "place", "person")
+_THING_ORDER = ("topic", "med", "src", "cond", "ing", "food", "breed", "species", "species_plural", "body", "harmless")
+
+
+def _is_solid(reading: Reading) -> bool:
+    """Whether a mention's words may not also be read as a measured word ("chicken kibble")."""
+    return reading.kind in {"pet", "own_food", "own_med", "device", "place", "person", "topic", "med"}
+
+
+def _things_in(
+    text: str, tokens: Sequence[Token], reader: Reader, cues: Mapping[str, tuple[tuple[int, int], ...]]
+) -> tuple[tuple[Match, Reading], ...]:
+    """Longest matches over all lexicons, each with the one reading its place allows."""
+    found: list[tuple[Match, Reading]] = []
+    index = 0
+    while index < len(tokens):
+        hits: dict[int, set[Reading]] = {}
+        for lexicon in (reader.names, reader.extra, reader.things.lexicon):
+            for count, readings in lexicon.at(tokens, index):
+                hits.setdefault(count, set()).update(readings)
+        step = 1
+        for count in sorted(hits, reverse=True):
+            chosen = _choose(reader, tokens, (index, count), hits[count], cues=cues, before=found)
+            if chosen is not None:
+                start, end = tokens[index].start, tokens[index + count - 1].end
+                others = tuple(sorted(hits[count] - {chosen}))
+                found.append((Match(start, end, text[start:end], index, index + count, (chosen, *others)), chosen))
+                step = count
+                break
+        index += step
+    return tuple(found)
+
+
+def _choose(
+    reader: Reader,
+    tokens: Sequence[Token],
+    place: tuple[int, int],
+    readings: set[Reading],
+    *,
+    cues: Mapping[str, tuple[tuple[int, int], ...]],
+    before: Sequence[tuple[Match, Reading]],
+) -> Reading | None:
+    """One reading by place in the sentence: the stated order of preference.
+
+    1. "Max 10 kg" is a limit. 2. A place's name after at, to, from, unless a thing of the pet
+    follows ("at Bella's bowl"). 3. A pet's name that is also a thing is the thing after an
+    article, or as what another pet eats. 4. Household before vocabulary, in ``_ORDER``.
+    """
+    index, count = place
+    word = tokens[index].text
+    lead = tokens[index - 1].text if index else ""
+    following = tokens[index + count].text if index + count < len(tokens) else ""
+    by_kind = {kind: sorted(r for r in readings if r.kind == kind) for kind in {r.kind for r in readings}}
+    if "pet" in by_kind and word in _LIMIT_WORDS and following[:1].isdigit():
+        by_kind.pop("pet")
+    if "pet" in by_kind and "place" in by_kind:
+        at_place = lead in reader.words["place_leads"] and following not in reader.words["owned"]
+        by_kind.pop("pet" if at_place else "place")
+    things = [kind for kind in _THING_ORDER if kind in by_kind and kind != "harmless"]
+    if "pet" in by_kind and things:
+        other_pet = any(reading.kind == "pet" for _, reading in before)
+        eaten = other_pet and any(last == index for name in ("eat_ask", "contact") for _, last in cues.get(name, ()))
+        if lead in reader.words["articles"] or eaten:
+            by_kind.pop("pet")
+    for kind in (*_ORDER, *_THING_ORDER):
+        if kind in by_kind:
+            return by_kind[kind][0]
+    return min((r for rows in by_kind.values() for r in rows), default=None)
+
+
+def _mention(match: Match, reading: Reading) -> Mention:
+    passed = tuple((r.target, "another reading fits its place better") for r in match.readings if r != reading)
+    return Mention(match.start, match.end, match.text, reading.target, reading.kind, passed)
+
+
+def _hosts(household: Household, chosen: Sequence[tuple[Match, Reading]]) -> frozenset[str]:
+    """Species a sign may be about: of the pets and species named, else of every pet here."""
+    named = {pet.species for pet in household.pets for _, r in chosen if r.kind == "pet" and r.target == pet.id}
+    named |= {r.target.partition(":")[2] for _, r in chosen if r.kind in {"species", "species_plural"}}
+    return frozenset(named) or frozenset(pet.species for pet in household.pets)
+
+
+# --- cues, measured words, directions -------------------------------------------------------
+
+
+def _by_cue(matches: Iterable[Match]) -> Mapping[str, tuple[tuple[int, int], ...]]:
+    found: dict[str, list[tuple[int, int]]] = {}
+    for match in matches:
+        for reading in match.readings:
+            found.setdefault(reading.target, []).append((match.first, match.last))
+    return {name: tuple(spans) for name, spans in found.items()}
+
+
+def _metrics_in(text: str, tokens: Sequence[Token], language: Language, blocked: set[int]) -> tuple[MetricHit, ...]:
+    hits = []
+    for match in language.metrics.find_in(text, tokens):
+        if blocked.intersection(range(match.first, match.last)):
+            continue
+        for reading in match.readings:
+            name, _, way = reading.target.partition(":")
+            hits.append(MetricHit(match.first, match.last, name, way or None))
+    return tuple(hits)
+
+
+def _directions_in(
+    text: str, tokens: Sequence[Token], language: Language, spent: set[int]
+) -> tuple[tuple[int, int, str], ...]:
+    """Direction words outside names and measured words; "ignore" phrases hide theirs."""
+    found = []
+    matches = language.directions.every_in(text, tokens)
+    hidden = {i for m in matches for r in m.readings if r.target == "ignore" for i in range(m.first, m.last)}
+    for match in matches:
+        span = range(match.first, match.last)
+        if hidden.intersection(span) or spent.intersection(span):
+            continue
+        names = {reading.target for reading in match.readings}
+        for name in ("same", "up", "down", "worse", "better"):
+            if name in names:
+                strength = "weak_" if f"weak_{name}" in names else ""
+                found.append((match.first, match.last, strength + name))
+    return tuple(found)
+
+
+# --- toxins ---------------------------------------------------------------------------------
+
+
+def _toxins_in(
+    text: str,
+    tokens: Sequence[Token],
+    reader: Reader,
+    cues: Mapping[str, tuple[tuple[int, int], ...]],
+    chosen: Sequence[tuple[Match, Reading]],
+) -> tuple[tuple[int, int, str], ...]:
+    """Toxins, carriers and people's medicines that the sentence really names.
+
+    A household's own name for a pet, food, medicine or place hides a toxin word inside it;
+    everyday words (a battery, a string, salt) count only as what was eaten or touched.
+    """
+    own = [(m, r) for m, r in chosen if r.kind in {"pet", "own_food", "own_med", "place", "device"}]
+    longer = [(m, r) for m, r in chosen if r.target == "food:peanut_butter"]
+    found = []
+    for match in reader.hazards.substances_in(text, tokens):
+        span = (match.first, match.last)
+        if any(m.first <= span[0] and span[1] <= m.last for m, _ in (*own, *longer)):
+            continue
+        for reading in match.readings:
+            context = reader.hazards.toxins[reading.target].context
+            names = {"swallow": ("swallow",), "contact": ("swallow", "contact", "eat_ask")}.get(context, ())
+            if names and not any(
+                _object_of(reader, tokens, last, span[0]) for n in names for _, last in cues.get(n, ())
+            ):
+                continue
+            found.append((*span, reading.target))
+    return tuple(found)
+
+
+def _object_of(reader: Reader, tokens: Sequence[Token], verb_end: int, first: int) -> bool:
+    """Whether only articles, amounts and the like stand between a verb and a thing."""
+    between = range(verb_end, first)
+    return (
+        verb_end <= first and len(between) <= 5 and all(tokens[i].text in reader.words["object_links"] for i in between)
+    )

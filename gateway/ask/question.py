@@ -1,0 +1,463 @@
+"""Reads an owner's question, deterministically: text in, a typed ``Question`` out.
+
+Fold (500 characters), link against the ontology and the household's names, read the window,
+read cue classes, ordered decision list with safety first, slots, capability check. No score
+anywhere; a tie goes to the reading its place in the sentence allows, then the owner is asked.
+Never reads a clock or a database, never raises for a text, whatever it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gateway.ask import capability, safety
+from gateway.ask.intents import Facts, decide, is_yes_no
+from gateway.ask.linking import Linked, MetricHit, Reader, link, reader_for
+from gateway.ask.subjects import Who, devices_in, new_or_old_food, who_is_asked
+from gateway.ask.times import Calendar, TimeSpan, window_of
+from gateway.dialogue import Question
+from gateway.model import Household, Window
+from gateway.ontology import load as tables
+from gateway.ontology.recognise import Alias
+
+__all__ = ["CAP", "frame_json", "read_question"]
+
+CAP = 500
+"""Characters read. A longer text is answered with a plain sentence, unless it names danger."""
+
+SAFETY_CAP = 4000
+"""Characters of a longer text in which toxins and emergency signs are still looked for."""
+
+_MONTH_FIRST = frozenset({"US"})
+"""Countries that write 7/3 for July 3."""
+
+_PET_INTENTS = frozenset({
+    "explain_change", "cause_check", "onset", "trend", "quantity", "event_check", "event_when", "compare_periods",
+    "enough", "too_heavy", "need_vet", "before_change", "vet_summary", "normal_check",
+})  # fmt: skip
+"""Intents that are about a pet: where none is named, the owner is asked which."""
+
+_NO_DIRECTION = frozenset({
+    "quantity", "event_check", "event_when", "normal_check", "compare_pets", "record_lookup", "device_status",
+    "food_ok", "ingredient_lookup", "med_timing", "med_safety", "reference", "provenance", "correction", "enough",
+    "too_heavy", "overview", "out_of_scope", "need_vet", "vet_summary", "switch_back", "why_notice",
+})  # fmt: skip
+
+_NO_METRIC = frozenset({
+    "food_ok", "ingredient_lookup", "med_timing", "med_safety", "reference", "provenance", "correction", "overview",
+    "out_of_scope", "need_vet", "vet_summary", "switch_back", "why_notice", "exposure", "triage",
+})  # fmt: skip
+
+_SUBJECT_KINDS: Mapping[str, tuple[str, ...]] = {
+    "explain_change": ("own_food", "own_med", "place"),
+    "cause_check": ("own_food", "own_med", "med", "place", "ing", "food", "food_word"),
+    "onset": ("own_food", "own_med", "med"),
+    "trend": ("own_food",),
+    "event_check": ("device", "place", "own_med", "med"),
+    "event_when": ("device", "own_med", "med"),
+    "quantity": ("device",),
+    "compare_periods": ("own_food", "own_med", "med"),
+    "food_ok": ("own_food", "ing", "food", "host", "tox"),
+    "ingredient_lookup": ("own_food", "ing", "food", "tox", "food_word"),
+    "normal_check": ("host",),
+    "record_lookup": ("body", "src", "cond", "ing_allergy", "place", "own_med", "med"),
+    "device_status": ("device",),
+    "med_timing": ("own_med", "med"),
+    "med_safety": ("own_med", "med", "host", "tox"),
+    "reference": ("topic", "host"),
+    "provenance": ("ing", "own_food", "food_word"),
+    "correction": ("own_food", "ing", "food_word", "own_med", "med"),
+    "switch_back": ("own_food", "food_word"),
+    "need_vet": ("src",),
+    "vet_summary": ("src",),
+    "exposure": ("tox", "sign", "own_med_contact"),
+    "triage": ("sign", "tox"),
+}
+
+_DEFAULT_WINDOW: Mapping[str, str] = {
+    "trend": "RECENT", "select_pets": "RECENT", "event_when": "LAST", "overview": "RECENT", "enough": "RECENT",
+    "too_heavy": "NOW",
+}  # fmt: skip
+
+_UNDATED = frozenset({"exposure", "triage", "food_ok", "ingredient_lookup", "reference", "provenance", "correction",
+                      "med_safety", "out_of_scope", "need_vet", "vet_summary", "switch_back", "why_notice"})  # fmt: skip
+"""Intents whose answer does not depend on a window."""
+
+_LEVELS = frozenset({"weight", "heart_rate", "battery", "temperature"})
+"""Properties with a value now."""
+
+
+def read_question(
+    text: str,
+    *,
+    household: Household,
+    now_ms: int,
+    last_pet: str | None = None,
+    language: str | None = None,
+    extra: tuple[Alias, ...] = (),
+) -> Question:
+    """Read one question.
+
+    Parameters
+    ----------
+    text : str
+        As typed; anything at all.
+    household : Household
+        Names, zones, devices and bindings at ``now_ms``.
+    now_ms : int
+        The asker's now, ms UTC.
+    last_pet : str, optional
+        The pet id a pronoun means.
+    language : str, optional
+        Hint (``en``, ``es``, ``de``) where the words do not tell.
+    extra : tuple of Alias
+        Ingredient names of the knowledge room, read as kind "ing".
+
+    Returns
+    -------
+    Question
+        ``rule`` names the line that fired; ``safety`` is "A" or "B" (red, in that order of
+        the answer), "amber" or None. A text that cannot be read has intent ``out_of_scope``.
+    """
+    reader = reader_for(household, extra)
+    calendar = Calendar(now_ms, household.zones, month_first=household.country in _MONTH_FIRST)
+    if len(text) > CAP:
+        return _too_long(text, reader, calendar)
+    linked = link(text, reader, calendar, hint=language)
+    if not any(token.text[0].isalpha() for token in linked.tokens):
+        return _unread(text, "empty" if not text.strip() else "unreadable")
+    who = who_is_asked(linked, household, last_pet)
+    facts = _facts(linked, who, household, now_ms)
+    danger = safety.danger_in(linked, who, reader.hazards)
+    rule, intent = decide(facts)
+    if danger is not None:
+        rule, intent = safety.intent_of(danger, linked, intent)
+    general = intent == "pet_advice"
+    return _fill(facts, reader, calendar, rule=rule, intent="out_of_scope" if general else intent,
+                 danger=danger, general=general)  # fmt: skip
+
+
+def _too_long(text: str, reader: Reader, calendar: Calendar) -> Question:
+    linked = link(text[:SAFETY_CAP], reader, calendar)
+    who = who_is_asked(linked, reader.household, None)
+    danger = safety.danger_in(linked, who, reader.hazards)
+    if danger is None:
+        return _unread(text, "too_long")
+    rule, intent = safety.intent_of(danger, linked, "out_of_scope")
+    facts = _facts(linked, who, reader.household, calendar.now_ms)
+    return _fill(facts, reader, calendar, rule=rule, intent=intent, danger=danger, general=False)
+
+
+def _unread(text: str, rule: str) -> Question:
+    return Question(
+        text=text[:CAP],
+        intent="out_of_scope",
+        pets=(),
+        metric=None,
+        direction=None,
+        window=None,
+        window_label=None,
+        subjects=(),
+        answer_class="refuse",
+        rule=rule,
+    )
+
+
+# --- facts ----------------------------------------------------------------------------------
+
+
+def _facts(linked: Linked, who: Who, household: Household, now_ms: int) -> Facts:
+    return Facts(
+        linked=linked,
+        who=who,
+        metric=_metric(linked),
+        yes_no=is_yes_no(linked),
+        subject_food=bool(linked.targets("own_food")),
+        subject_med=bool(linked.targets("own_med", "med")),
+        thing=bool(linked.targets("ing", "food")),
+        devices=devices_in(linked, household, who.pets, now_ms),
+        compared_pets=len([pet for pet in who.pets if pet != "?"]) if not linked.has("all_pets") else 0,
+    )
+
+
+_WEAK = ("battery", "refill")
+_FOODLIKE = ("intake", "meals", "meal_time", "eat_rate")
+
+
+def _metric(linked: Linked) -> MetricHit | None:
+    """What is measured: the first measured word, eating last.
+
+    Eating words also describe foods and mealtimes ("lick more after dinner", "pets that eat
+    the same food itch"), so any other measured word goes before them.
+    """
+    hits = [hit for hit in linked.metrics if not _is_device_word(linked, hit)]
+    other = [hit for hit in hits if hit.property not in _FOODLIKE]
+    if other:
+        return next((hit for hit in other if hit.direction is not None and hit.property == other[0].property), other[0])
+    special = [hit for hit in hits if hit.property in {"meals", "meal_time", "eat_rate"} or hit.direction is not None]
+    return next(iter(special or hits), None)
+
+
+def _is_device_word(linked: Linked, hit: MetricHit) -> bool:
+    """Whether "litter box" or "water bowl" names a device, not what it measures, in a device question."""
+    return hit.property == "litter" and linked.has("device_ask")
+
+
+# --- slots ----------------------------------------------------------------------------------
+
+
+def _fill(
+    facts: Facts,
+    reader: Reader,
+    calendar: Calendar,
+    *,
+    rule: str,
+    intent: str,
+    danger: safety.Danger | None,
+    general: bool,
+) -> Question:
+    linked, household = facts.linked, reader.household
+    metric = None if intent in _NO_METRIC else facts.measured
+    if intent == "event_when" and metric == "intake":
+        metric = "meals"
+    if intent == "device_status" and metric not in {"battery", None} and not _shows_reading(facts):
+        metric = None
+    if intent == "record_lookup" and metric not in {None, "intake"}:
+        metric = None
+    subjects = _subjects(facts, household, intent, danger)
+    pets = _pets(facts, household, intent, subjects)
+    label, window = _window(facts, calendar, intent, metric, subjects)
+    direction = _direction(facts, intent, metric)
+    conservative = danger is not None and danger.conservative(intent)
+    answer_class = (
+        "conservative"
+        if conservative or rule == "med_missed"
+        else capability.answer_class(
+            intent,
+            pets=pets,
+            metric=metric,
+            subjects=subjects,
+            household=household,
+            now_ms=calendar.now_ms,
+            general=general,
+            miscounted=facts.who.miscounted,
+            known_food=bool(subjects) or bool(linked.targets("harmless", "own_food")),
+        )
+    )
+    return Question(
+        text=linked.text if len(linked.text) <= CAP else linked.text[:CAP],
+        intent=intent,
+        pets=pets,
+        metric=metric,
+        direction=direction,
+        window=window,
+        window_label=label,
+        subjects=subjects,
+        answer_class=answer_class,
+        rule=rule,
+        safety=danger.order if danger is not None else None,
+        mentions=linked.mentions,
+        unmatched=(*linked.unmatched, *(danger.unknown if danger is not None else ())),
+        candidates=facts.who.candidates if pets == ("?",) else (),
+        corrections=(*linked.corrections, *linked.near_misses),
+    )
+
+
+def _shows_reading(facts: Facts) -> bool:
+    """Whether "It shows 0 g all day": the device question is about what it measured."""
+    return facts.measured == "intake" and any(token.text[0].isdigit() for token in facts.linked.tokens)
+
+
+def _subjects(facts: Facts, household: Household, intent: str, danger: safety.Danger | None) -> tuple[str, ...]:
+    """The things the intent's schema has a place for, sorted."""
+    kinds = _SUBJECT_KINDS.get(intent, ())
+    linked = facts.linked
+    found = set(linked.targets(*(kind for kind in kinds if kind not in {"food_word", "host", "device"})))
+    if "device" in kinds:
+        found.update(facts.devices)
+    if "host" in kinds and not facts.who.named:
+        found.update(facts.who.hosts)
+    if "tox" in kinds and danger is not None:
+        found.update(danger.toxins)
+    if "sign" in kinds and danger is not None:
+        found.update(danger.signs)
+    if "own_med_contact" in kinds and danger is not None and not danger.toxins:
+        found.update(linked.targets("own_med", "med"))
+    if "ing_allergy" in kinds and "cond:allergy" in found:
+        found.update(linked.targets("ing"))
+    if "food_word" in kinds and not found & {*linked.targets("own_food", "food", "ing")}:
+        found.update(new_or_old_food(linked, household, facts.who.pets))
+    if danger is not None and intent in {"exposure", "food_ok"}:
+        found.update(linked.targets("food") if danger.carrier else ())
+    if intent in {"exposure", "triage"} or (danger is not None and intent in {"food_ok", "med_safety"}):
+        found = {target for target in found if danger is None or not _shadowed(target, danger)}
+    if intent == "record_lookup" and found & {"med:vaccine"}:
+        found.discard("src:vet")
+    events = {f"event:{span.event}" for span in linked.times if span.event}
+    if events and intent in {"explain_change", "trend", "cause_check", "compare_periods", "quantity"}:
+        found.update(events if not linked.targets("own_food", "own_med", "med") else ())
+    return tuple(sorted(found))
+
+
+def _shadowed(target: str, danger: safety.Danger) -> bool:
+    """An ingredient or general medicine word that only repeats the toxin ("med:medicine")."""
+    return target == "med:medicine" and bool(danger.toxins)
+
+
+def _pets(facts: Facts, household: Household, intent: str, subjects: tuple[str, ...]) -> tuple[str, ...]:
+    who = facts.who
+    everyone = tuple(sorted(pet.id for pet in household.pets))
+    if intent == "overview" and not who.pets:
+        return everyone
+    if intent in {"select_pets", "compare_pets"}:
+        if who.pets and who.pets != ("?",) and len(who.pets) > 1:
+            return who.pets
+        asked = [pet.id for pet in household.pets if f"species:{pet.species}" in who.hosts]
+        return tuple(sorted(asked)) or everyone
+    if who.pets:
+        return who.pets
+    about_thing = any(subject.startswith(("device:", "breed:", "species:")) for subject in subjects)
+    if intent in _PET_INTENTS and not about_thing and not (intent == "normal_check" and who.hosts):
+        return everyone if len(everyone) == 1 else ("?",)
+    if intent == "exposure" and (who.hosts or who.pronoun):
+        return everyone if len(everyone) == 1 else ("?",)
+    return ()
+
+
+def _direction(facts: Facts, intent: str, metric: str | None) -> str | None:
+    """up, down or same: the measured word's own, else the nearest direction word, else the
+    intent's: a change is asked about in its bad direction.
+    """
+    if metric is None or intent in _NO_DIRECTION or facts.metric is None:
+        return None
+    observed = tables.load().properties[metric]
+    if intent == "compare_periods" and facts.has("helped"):
+        return "down" if observed.worse != "down" else "up"
+    spoken = _spoken_direction(facts, observed.worse)
+    if intent == "compare_periods":
+        return spoken if facts.windows < 2 else None
+    if spoken is not None and not (intent == "cause_check" and facts.has("line_up")):
+        return spoken
+    expected = observed.worse if observed.worse in {"up", "down"} else None
+    if intent == "cause_check" and (facts.has("line_up") or expected != "up"):
+        return spoken
+    if intent in {"explain_change", "onset", "cause_check", "select_pets", "before_change"}:
+        return expected
+    return expected if intent == "trend" and facts.has("still") else None
+
+
+def _spoken_direction(facts: Facts, worse: str) -> str | None:
+    assert facts.metric is not None
+    if facts.metric.direction is not None:
+        return facts.metric.direction
+    bad = worse if worse in {"up", "down"} else None
+    good = {"up": "down", "down": "up"}.get(worse)
+    meaning = {"worse": bad, "better": good}
+    for weak in (False, True):
+        near = [
+            (max(first - facts.metric.last, facts.metric.first - last, 0), first, way)
+            for first, last, way in facts.linked.directions
+            if way.startswith("weak_") == weak
+        ]
+        if any(way == "same" for _, _, way in near):
+            return "same"
+        for _, _, way in sorted(near):
+            word = way.removeprefix("weak_")
+            found = meaning.get(word, word)
+            if found is not None:
+                return found
+    return None
+
+
+# --- window ---------------------------------------------------------------------------------
+
+
+def _window(
+    facts: Facts, calendar: Calendar, intent: str, metric: str | None, subjects: tuple[str, ...]
+) -> tuple[str | None, Window | None]:
+    """The question's window label, and its interval where it has one."""
+    if intent in _UNDATED:
+        return None, None
+    spans = [span for span in facts.linked.times if _dates(span, facts)]
+    if intent == "compare_periods":
+        return _two_windows(spans, subjects)
+    night = any(span.label == "NIGHT" for span in spans)
+    dated = [span for span in spans if span.label not in {"NIGHT", "NEXT"} and not span.around]
+    if intent == "med_timing" and (not dated) and facts.has("due") and not facts.linked.starts("how_much", within=2):
+        return "NEXT", None
+    chosen = _strongest(dated)
+    if chosen is not None:
+        if night and metric != "restless" and chosen.label.startswith("P"):
+            label = f"NIGHT:{chosen.label}"
+            return label, window_of(label, calendar)
+        return chosen.label, chosen.window
+    if night and intent != "onset":
+        return "NIGHT", window_of("NIGHT", calendar)
+    default = _default_label(facts, intent, metric, subjects)
+    return default, None if default is None else window_of(default, calendar)
+
+
+def _dates(span: TimeSpan, facts: Facts) -> bool:
+    """Whether a time expression stands outside the measured word ("night restlessness")."""
+    return all(not (hit.first <= span.first and span.last <= hit.last) for hit in facts.linked.metrics)
+
+
+def _strongest(spans: list[TimeSpan]) -> TimeSpan | None:
+    """The first expression that is no mere "now" or "lately"; else the first."""
+    firm = [span for span in spans if span.label not in {"NOW", "RECENT"}]
+    return next(iter(firm or spans), None)
+
+
+def _two_windows(spans: list[TimeSpan], subjects: tuple[str, ...]) -> tuple[str | None, Window | None]:
+    """``P7D|PREV_WEEK``: the later window first; its interval is the later one's."""
+    dated = [(span.window, span.label) for span in spans if span.window is not None and span.label != "NIGHT"]
+    if len(dated) >= 2:
+        (window, later), (_, earlier) = sorted(dated[:2], key=lambda pair: -pair[0].interval.end_ms)
+        return f"{later}|{earlier}", window
+    for span in spans:
+        if span.around:
+            return span.label, None
+    if any(subject.startswith("med:") for subject in subjects):
+        return "AROUND:med", None
+    if any(subject.startswith("food:") for subject in subjects):
+        return "AROUND:food_change", None
+    return (spans[0].label, spans[0].window) if spans else (None, None)
+
+
+_MEAL_WINDOW = {"breakfast": "THIS_MORNING", "dinner": "THIS_EVENING", "supper": "THIS_EVENING"}
+
+
+def _default_label(facts: Facts, intent: str, metric: str | None, subjects: tuple[str, ...]) -> str | None:
+    linked = facts.linked
+    if intent == "event_check":
+        meals = [_MEAL_WINDOW[t.text] for t in linked.tokens if t.text in _MEAL_WINDOW]
+        food = metric in {"intake", "meals", "water"} or any(subject.startswith("med:") for subject in subjects)
+        return meals[0] if meals else "TODAY" if food else None
+    if intent in {"record_lookup", "device_status"} and linked.has("last"):
+        return "LAST"
+    if intent == "device_status" and metric == "battery":
+        return "NOW"
+    if intent == "quantity" and metric in _LEVELS:
+        return "NOW"
+    if intent == "normal_check" and facts.who.pets and not facts.who.hosts:
+        return "RECENT"
+    if intent == "overview" and linked.has("away"):
+        return None
+    return _DEFAULT_WINDOW.get(intent)
+
+
+# --- frame ----------------------------------------------------------------------------------
+
+
+def frame_json(question: Question) -> dict[str, object]:
+    """The Frame JSON of CONTRACTS: exactly the fields of the cases, ``id`` left out."""
+    return {
+        "text": question.text,
+        "intent": question.intent,
+        "pets": list(question.pets),
+        "metric": question.metric,
+        "dir": question.direction,
+        "window": question.window_label,
+        "subj": list(question.subjects),
+        "answer_class": question.answer_class,
+    }

@@ -1,0 +1,299 @@
+"""When an answer is conservative, and what it then says before anything else.
+
+In: a linked question and the safety tables. Out: ``Danger`` (what was named, in which order
+the answer comes) and ``Triage``, the fixed sentences with their phone numbers. Three orders:
+A contact or unclear, call first; B plainly asked ahead, or about a label, answer first; C on
+file and over 14 days ago, the record first. In doubt, A. Never a drug, dose, ration or
+diagnosis, never a word of reassurance; nothing is asked before the numbers stand there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gateway.ask.linking import Linked
+from gateway.ask.subjects import Who
+from gateway.dialogue import Question
+from gateway.model import Household
+from gateway.ontology.hazards import Hazards, PoisonLine
+
+__all__ = ["FOR_THE_PHONE", "Danger", "Triage", "danger_in", "intent_of", "order_of", "triage"]
+
+OLD_RECORD_MS = 14 * 24 * 3_600_000
+"""Order C holds for what is on file and longer ago than this."""
+
+FOR_THE_PHONE = ("species", "breed", "age", "sex", "last_weight", "last_meal", "medicines", "not_seen")
+"""What the answer fills in under "For the phone", in this order; nothing else of own data."""
+
+_KEPT = frozenset({"record_lookup", "reference", "ingredient_lookup", "correction", "provenance", "vet_summary"})
+"""Intents a red sign's name does not change: the answer is conservative all the same."""
+
+_ANALYTIC = frozenset({
+    "explain_change", "cause_check", "trend", "quantity", "onset", "compare_pets", "compare_periods", "select_pets",
+    "normal_check", "enough", "event_when", "event_check", "before_change", "record_lookup", "reference",
+})  # fmt: skip
+"""Intents that stay what they are where only an amber sign is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Danger:
+    """What a question names that makes its answer conservative, or amber.
+
+    ``order`` is "A", "B" or "amber"; ``unknown`` are the words of an object nobody knows;
+    ``carrier`` = a food that may carry a poison was eaten; ``contact`` = it was touched.
+    """
+
+    order: str
+    toxins: tuple[str, ...] = ()
+    signs: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    carrier: bool = False
+    overdose: bool = False
+    contact: bool = False
+
+    def conservative(self, intent: str) -> bool:
+        """Whether the whole answer is; amber alone only where nothing else was asked."""
+        return self.order != "amber" or intent == "triage"
+
+
+@dataclass(frozen=True, slots=True)
+class Triage:
+    """The fixed content, in the order it is read.
+
+    ``first`` opens the answer; ``phones`` follow; then ``first_aid``, ``instructions``,
+    ``asks`` ("did you mean ...?") and ``review``. ``slots`` are to be filled from the records
+    under "For the phone".
+    """
+
+    order: str
+    first: tuple[str, ...]
+    phones: tuple[str, ...]
+    first_aid: tuple[str, ...]
+    instructions: tuple[str, ...]
+    asks: tuple[str, ...]
+    slots: tuple[str, ...]
+    review: str
+
+
+# --- finding danger -------------------------------------------------------------------------
+
+
+def danger_in(linked: Linked, who: Who, hazards: Hazards) -> Danger | None:
+    """What the question names that is dangerous, or None.
+
+    A linked toxin, emergency sign or medicine made for people, whatever the verb; a contact
+    with a thing no vocabulary knows; a pet's own medicine in excess; peanut butter eaten.
+    """
+    toxins = tuple(sorted({target for _, _, target in linked.toxins}))
+    red = tuple(hit.sign for hit in linked.signs if hazards.signs[hit.sign].urgency == "red")
+    amber = tuple(hit.sign for hit in linked.signs if hazards.signs[hit.sign].urgency == "amber")
+    contact = _touched(linked)
+    carrier = "food:peanut_butter" in linked.targets("food") and contact and not _asked_ahead(linked)
+    overdose = _overdose(linked)
+    unknown = () if toxins or red else _unknown_object(linked)
+    if toxins or red or carrier or overdose or unknown:
+        ahead = not red and not unknown and not overdose and not carrier and _asked_ahead(linked)
+        order = "B" if ahead else "A"
+        return Danger(order, toxins, red + amber, unknown, carrier, overdose, contact or bool(unknown))
+    if amber and who.pets:
+        return Danger("amber", signs=amber)
+    return None
+
+
+def _touched(linked: Linked) -> bool:
+    return linked.has("contact", "already")
+
+
+def _asked_ahead(linked: Linked) -> bool:
+    """Plainly asked before anything happened: opens with can, is, how much; nothing eaten yet."""
+    return linked.starts("ahead", "contain", within=3) and not linked.has("already")
+
+
+def _overdose(linked: Linked) -> bool:
+    """A pet's own medicine swallowed by itself, or given twice or by the boxful."""
+    meds = [
+        span
+        for span, mention in zip(linked.spans, linked.mentions, strict=True)
+        if mention.kind in {"med", "own_med"} and mention.target != "med:vaccine"
+    ]
+    for first, _ in meds:
+        lead = linked.cues.get("contact_unknown", ())
+        if any(last <= first and first - last <= 4 for _, last in lead):
+            return True
+    words = {token.text for token in linked.tokens}
+    doubled = bool(words & {"twice", "double", "doppelt", "zweimal", "doble"}) or "two doses" in linked.text.lower()
+    return bool(meds) and doubled and linked.has("given", "missed") and not linked.has("how_often", "due")
+
+
+def _unknown_object(linked: Linked) -> tuple[str, ...]:
+    """The words of an object of contact that is no known food, portion word or toy.
+
+    "Bella ate a blorp" -> ("blorp",). A phrase with any known thing in it is known; adverbs
+    and comparisons ("ate really fast", "ate less than usual") are no objects.
+    """
+    words = linked.language.words
+    known = _known_places(linked)
+    for _, start in linked.cues.get("contact_unknown", ()):
+        index, phrase = start, []
+        while index < len(linked.tokens) and len(phrase) < 6:
+            word = linked.word(index)
+            if not (word[0].isalpha() or word[0].isdigit()) or (phrase and word in words["object_ends"]):
+                break
+            phrase.append(index)
+            index += 1
+        pointed = bool(phrase) and linked.word(phrase[0]) in words["determiners"]
+        heads = [i for i in phrase if linked.word(i) not in words["determiners"] and linked.word(i)[0].isalpha()]
+        if not heads or any(i in known for i in phrase) or linked.word(phrase[0]) in words["object_ends"]:
+            continue
+        plain = linked.word(heads[0])
+        if pointed or (plain in linked.unmatched and not plain.endswith("ly")):
+            return tuple(linked.word(i) for i in heads)
+    return ()
+
+
+def _known_places(linked: Linked) -> frozenset[int]:
+    """Token places that are a linked thing, a measured word, a time or a comparison."""
+    known = {i for first, last in linked.spans for i in range(first, last)}
+    known |= {i for hit in linked.metrics for i in range(hit.first, hit.last)}
+    known |= {i for span in linked.times for i in range(span.first, span.last)}
+    known |= {i for first, last, _ in linked.directions for i in range(first, last)}
+    for cue in ("most", "usual", "all_pets", "current_food", "new_food", "old_food", "normal"):
+        known |= {i for first, last in linked.cues.get(cue, ()) for i in range(first, last)}
+    return frozenset(known)
+
+
+def intent_of(danger: Danger, linked: Linked, decided: str) -> tuple[str, str]:
+    """(rule, intent) where something dangerous is named; ``decided`` is the list's own."""
+    if danger.order == "amber":
+        statement = not linked.has("why", "how_much", "when", "who", "which") and decided not in {
+            "cause_check",
+            "trend",
+        }
+        stays = decided in _ANALYTIC and not (statement and "sign:drinking" not in danger.signs)
+        return ("amber", decided) if stays else ("amber", "triage")
+    substance = bool(danger.toxins) or danger.carrier or danger.overdose or bool(danger.unknown)
+    if substance and decided == "record_lookup" and not linked.has("already"):
+        return "danger_on_file", decided
+    if substance and danger.order == "B":
+        if decided == "ingredient_lookup":
+            return "danger_on_label", decided
+        medicines = danger.toxins and all(target.startswith("med:") for target in danger.toxins)
+        return ("human_medicine", "med_safety") if medicines else ("toxin_asked_ahead", "food_ok")
+    if substance and (danger.contact or not danger.signs):
+        return "exposure", "exposure"
+    return ("red_sign", decided) if decided in _KEPT and not danger.contact else ("red_sign", "triage")
+
+
+def order_of(danger_order: str, *, on_file_ms: int | None, now_ms: int) -> str:
+    """C where the contact is on file and over 14 days ago, else the question's own order."""
+    if on_file_ms is not None and now_ms - on_file_ms > OLD_RECORD_MS and danger_order != "amber":
+        return "C"
+    return danger_order
+
+
+# --- the fixed words ------------------------------------------------------------------------
+
+_PLURAL = {"dog": "dogs", "cat": "cats", "bird": "birds", "rabbit": "rabbits"}
+
+
+def triage(
+    question: Question, hazards: Hazards, household: Household, *, order: str | None = None, recorded: str = ""
+) -> Triage:
+    """The conservative content of a question whose ``safety`` is set.
+
+    Parameters
+    ----------
+    question : Question
+        With ``safety`` "A", "B" or "amber".
+    order : str, optional
+        "C" where ``order_of`` found the contact on file; ``recorded`` is then that record's
+        sentence, which comes first.
+    """
+    order = order or question.safety or "A"
+    pet = _pet_name(question, household)
+    signs = [hazards.signs[s] for s in question.subjects if s in hazards.signs]
+    toxins = [hazards.toxins[t] for t in question.subjects if t in hazards.toxins]
+    red = [sign for sign in signs if sign.urgency == "red"]
+    contact = order in {"A", "C"} and question.intent != "triage"
+    first: list[str] = [recorded] if order == "C" and recorded else []
+    first += [
+        f"{sign.word} can be an emergency. Call a vet or an emergency clinic now; don't wait for this page."
+        for sign in red
+    ]
+    if order == "B":
+        first += [_asked_ahead_line(toxin.name, toxin.species, question, household) for toxin in toxins]
+        first.append(f"If {pet} has had any, call now.")
+    elif order == "amber" or (signs and not red and not toxins):
+        first += [
+            f"{sign.word} is a reason to call your vet today; now, if {pet} is also weak, vomiting, breathing oddly or"
+            " getting worse."
+            for sign in signs
+        ]
+    elif contact or toxins:
+        first.append("Call now. Don't wait for signs." if order == "A" else f"If {pet} has had any again, call now.")
+    unknown = [word for word in question.unmatched if order == "A" and not toxins and not signs]
+    if unknown:
+        first.append(f"I don't know what {' '.join(unknown)} is; treat it as possibly poisonous.")
+    instructions: list[str] = []
+    if (contact or toxins) and order != "amber":
+        instructions = [
+            f"Don't make {pet} vomit unless a vet or the poison line tells you.",
+            "No milk, oil, salt, charcoal or peroxide unless told.",
+            "Take the packet or plant.",
+            f"Have ready: what, how much, when, {pet}'s weight.",
+        ]
+    return Triage(
+        order=order,
+        first=tuple(first),
+        phones=_phones(hazards, household, poison=bool(toxins) or contact),
+        first_aid=_first_aid(hazards, question, [sign.first_aid for sign in red], skin=any(t.skin for t in toxins)),
+        instructions=tuple(instructions),
+        asks=tuple(f'Did you mean "{meant}" by "{heard}"?' for heard, meant in question.corrections),
+        slots=FOR_THE_PHONE,
+        review=f"Safety tables {hazards.version}: {hazards.reviewed_by}.",
+    )
+
+
+def _asked_ahead_line(name: str, species: tuple[str, ...], question: Question, household: Household) -> str:
+    hosts = sorted(
+        {pet.species for pet in household.pets if pet.id in question.pets}
+        | {s.partition(":")[2] for s in question.subjects if s.startswith("species:")}
+    )
+    asked = [host for host in hosts if host not in species]
+    listed = " and ".join(_PLURAL.get(one, one) for one in species)
+    if question.intent == "ingredient_lookup":
+        return f"{name[0].upper()}{name[1:]} is listed as poisonous to {listed}."
+    if asked and len(asked) == len(hosts):
+        others = " and ".join(_PLURAL.get(one, one) for one in asked)
+        return f"Don't give {name}: it is listed as poisonous to {listed}; no entry for {others} does not make it harmless."
+    return f"Don't give {name}: it is listed as poisonous to {listed}."
+
+
+def _pet_name(question: Question, household: Household) -> str:
+    names = [pet.name for pet in household.pets if pet.id in question.pets]
+    return names[0] if len(names) == 1 else "your pet"
+
+
+def _phones(hazards: Hazards, household: Household, *, poison: bool) -> tuple[str, ...]:
+    """The vet's own number first, then the poison lines where a poison is in question."""
+    own = [f"{person.name} {person.phone}" for person in household.people if person.phone and "vet" in person.role]
+    lines = hazards.lines_for(household.country) if poison else ()
+    known = household.country is not None and any(line.country == household.country for line in lines)
+    listed = [_line_text(line, with_country=not known) for line in lines]
+    return (*listed, *own) if poison else tuple(own)
+
+
+def _line_text(line: PoisonLine, *, with_country: bool) -> str:
+    notes = [
+        note for note in (line.country if with_country else "", line.note, "may charge" if line.charge else "") if note
+    ]
+    return f"{line.short} {line.phone}" + (f" ({', '.join(notes)})" if notes else "")
+
+
+def _first_aid(hazards: Hazards, question: Question, names: list[str | None], *, skin: bool) -> tuple[str, ...]:
+    wanted = [name for name in names if name is not None]
+    if "sign:string" in question.subjects:
+        wanted.append("string")
+    if skin:
+        wanted.append("skin")
+    return tuple(hazards.first_aid[name] for name in dict.fromkeys(wanted))
