@@ -166,11 +166,30 @@ def _less_skew(z: FloatArray, innovations: FloatArray, n: NDArray[np.int64]) -> 
     return np.asarray(size - np.minimum(shrink, size / 2.0))
 
 
+def _pairs(series: SeriesDays) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Row numbers of the pairs worth testing, each [P].
+
+    Two pets' series are left out where either property is recorded of both pets or more:
+    the house moves them together, and what removes the house's part from one of them writes
+    the other's noise into it (four pets under one common mode gave four false links).
+    """
+    owners: dict[str, set[str]] = {}
+    for pet, what in zip(series.pets, series.properties, strict=True):
+        owners.setdefault(what, set()).add(pet)
+    shared = np.array([len(owners[what]) > 1 for what in series.properties], dtype=bool)
+    pets = np.array(series.pets, dtype=object)
+    first, second = np.triu_indices(len(series.ids), 1)
+    kept = (pets[first] == pets[second]) | ~(shared[first] | shared[second])
+    return first[kept], second[kept]
+
+
 def _best_lags(
     series: SeriesDays, r: FloatArray, n: NDArray[np.int64], z: FloatArray, freedom: FloatArray
 ) -> tuple[Association, ...]:
     """The largest z of each unordered pair over both directions, corrected twice."""
-    first, second = np.triu_indices(len(series.ids), 1)
+    first, second = _pairs(series)
+    if first.size == 0:
+        return ()
     both = np.concatenate((z[:, first, second], z[1:, second, first]), axis=0)
     best = np.argmax(both, axis=0)
     top = both[best, np.arange(first.size)]
