@@ -155,6 +155,8 @@ CAUSES = Edge(Vertex("species:chicken"), "may_cause[dog]", Vertex("condition:foo
 SIGN = Edge(Vertex("condition:food_allergy"), "has_sign[dog]", Vertex("sign:itch"))
 SHOWS = Edge(Vertex("pet:max"), "exhibits", Vertex("sign:itch"), at("2026-07-08", 0))
 LABEL_REF = RecordRef("label:4006381333931@1a2b3c4d#6-18")
+WHOLE_LABEL_REF = RecordRef(f"label:4006381333931@1a2b3c4d#0-{len(LABEL)}")
+LABEL_DOCUMENT = "label:4006381333931@1a2b3c4d"
 PASSAGE_REF = RecordRef("passage:9f8e7d6c#7.3")
 NOTE_REF = RecordRef("note:clinic@2025-03-11")
 LOG_REF = RecordRef("log:max@2026-06-01")
@@ -163,7 +165,10 @@ FOOD_SET_REF = RecordRef("event:bowl-max/3/900")
 
 def learned() -> Learned:
     texts = (
-        TextRecord(LABEL_REF, "label", "Acme Chicken & Rice, label", LABEL, "1a2b3c4d", object="chicken meal"),
+        TextRecord(WHOLE_LABEL_REF, "label", "Acme Chicken & Rice, label", LABEL, LABEL_DOCUMENT),
+        TextRecord(
+            LABEL_REF, "label", "4006381333931", LABEL[6:18], LABEL_DOCUMENT, facts=(("from", "6"), ("to", "18"))
+        ),
         TextRecord(
             PASSAGE_REF,
             "passage",
@@ -326,14 +331,14 @@ def fill(path: Path, *, third: str = HOSTILE) -> None:
                     total *= 2
                 tx.save_day(day_row(one.id, date, total, share=0.75 if back == 0 else 1.0, awake=awake))
         tx.save_document(
-            Document("1a2b3c4d", "label", "Acme Chicken & Rice", "typed in", "4006381333931"), added_ms=NOW_MS
+            Document(LABEL_DOCUMENT, "label", "Acme Chicken & Rice", "typed in", "4006381333931"), added_ms=NOW_MS
         )
         tx.save_learned(learned(), added_ms=NOW_MS)
         tx.add_dead_letters(
             [DeadLetter("mqtt", "tracker-max", None, None, NOW_MS, "not_msgpack", HOSTILE, b"\xff" * 80)]
         )
         tx.bump("dead_letters")
-        tx.bump("duplicates", 12)
+        tx.bump("records_known", 12)
         facts = {"days_expected": 7, "days_used": 7, "reason": None}
         for name, verdict in (
             ("scratching", "up"),

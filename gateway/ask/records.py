@@ -28,6 +28,7 @@ __all__ = [
     "heading",
     "link_sentence",
     "open_record",
+    "period",
     "record_text",
     "relation_words",
     "stored_link",
@@ -95,6 +96,8 @@ _LISTED_KINDS = ("meal", "refill", "weight")
 
 _WRITTEN_BY = {"label": "product data", "passage": "reference", "note": "vet note", "log": "owner's log"}
 
+_SHOWN_AS_MARK = {("label", "from"), ("label", "to")}
+
 _WELL_SUPPORTED = 0.9
 """Belief from which two or more witnesses are called "well supported": a tracker (0.8) and a
 guide (0.6) that agree reach 0.92, two passages of hearsay do not."""
@@ -112,7 +115,7 @@ def when(at_ms: int, home: Household) -> str:
     return f"{_WEEKDAYS[local.weekday()]} {day(local.date().isoformat())} {local.year}, {clock_time(local)}"
 
 
-def _span(start_ms: int, end_ms: int, home: Household) -> str:
+def _from_to(start_ms: int, end_ms: int, home: Household) -> str:
     """Two instants as "Wed Jul 8 2026, 07:10 to 07:14"."""
     if end_ms - start_ms < 60_000:
         return when(start_ms, home)
@@ -241,7 +244,7 @@ def _open_event(reader: Reader, ref: RecordRef) -> Record:
     lines = [
         f"Device: {device_words(frame.device, home)}",
         _whose(frame.device, frame.start_ms, home),
-        f"When: {_span(frame.start_ms, frame.end_ms, home)}",
+        f"When: {_from_to(frame.start_ms, frame.end_ms, home)}",
         _dating(frame, home),
         *_field_lines(frame),
     ]
@@ -353,14 +356,20 @@ def _open_day(reader: Reader, ref: RecordRef) -> Record:
 # --- texts ------------------------------------------------------------------------------------
 
 
-def _marked_span(ref: RecordRef, text: str) -> tuple[int, int] | None:
-    """The character span a label reference names (``#14-26``), where it lies in the text."""
-    _, sharp, span = ref.key.rpartition("#")
-    first, dash, last = span.partition("-")
-    if not (sharp and dash and first.isdigit() and last.isdigit()):
-        return None
-    start, end = int(first), int(last)
-    return (start, end) if start < end <= len(text) else None
+def _span(ref: RecordRef) -> tuple[int, int] | None:
+    """The character span a label's reference names (``#14-26``)."""
+    first, dash, last = ref.key.rpartition("#")[2].partition("-")
+    return (int(first), int(last)) if dash and first.isdecimal() and last.isdecimal() else None
+
+
+def _whole_label(reader: Reader, stored: TextRecord) -> TextRecord:
+    """The whole label that a cited span was cut from; the record itself where it is whole.
+
+    A label is kept once as a whole (``#0-<length>``) and once for each cited span, under the
+    same document.
+    """
+    texts = () if stored.document is None else reader.texts_of(stored.document)
+    return max((text for text in texts if text.ref.kind == "label"), key=lambda text: len(text.text), default=stored)
 
 
 def _line_marks(text: str, span: tuple[int, int]) -> tuple[tuple[int, int, int], ...]:
@@ -380,17 +389,20 @@ def _open_text(reader: Reader, ref: RecordRef) -> Record:
         raise UnknownRecord(ref.text)
     home = reader.household()
     document = None if stored.document is None else reader.document(stored.document)
-    span = _marked_span(ref, stored.text)
-    lines = [*stored.text.split("\n"), *_text_facts(stored, home)]
+    shown, span = stored, None
+    if ref.kind == "label":
+        shown, span = _whole_label(reader, stored), _span(ref)
+    marks = () if span is None or span == (0, len(shown.text)) else _line_marks(shown.text, span)
+    lines = [*shown.text.split("\n"), *_text_facts(stored, home)]
     if document is not None:
         lines.extend(f"{_fact_name(name)}: {value}" for name, value in document.facts)
     return Record(
         ref=ref,
-        title=stored.title,
+        title=shown.title,
         source=_WRITTEN_BY[ref.kind] if document is None else f"{document.title} ({document.source})",
         at_ms=stored.at_ms,
         lines=tuple(lines),
-        marks=() if span is None else _line_marks(stored.text, span),
+        marks=marks,
     )
 
 
@@ -402,7 +414,8 @@ def _text_facts(stored: TextRecord, home: Household) -> list[str]:
         lines.append(f"Dated: {when(stored.at_ms, home)}")
     if stored.until_ms is not None:
         lines.append(f"Holds until: {when(stored.until_ms, home)}")
-    return lines + [f"{_fact_name(name)}: {value}" for name, value in stored.facts]
+    spoken = [(name, value) for name, value in stored.facts if (stored.ref.kind, name) not in _SHOWN_AS_MARK]
+    return lines + [f"{_fact_name(name)}: {value}" for name, value in spoken]
 
 
 def _fact_name(name: str) -> str:
@@ -453,12 +466,13 @@ def _edge_heading(edge: Edge, home: Household, labels: dict[str, str]) -> str:
     return link_sentence(tail, edge.relation, head)
 
 
-def _validity(edge: Edge, home: Household) -> str:
-    if edge.valid_from_ms is None and edge.valid_to_ms is None:
-        return "Holds: at any time"
-    begins = "" if edge.valid_from_ms is None else f"from {when(edge.valid_from_ms, home)}"
-    ends = "" if edge.valid_to_ms is None else f"until {when(edge.valid_to_ms, home)}"
-    return f"Holds: {' '.join(word for word in (begins, ends) if word)}"
+def period(from_ms: int | None, to_ms: int | None, home: Household) -> str:
+    """A stretch of time that may be open on either side: "from ... until ..."."""
+    if from_ms is None and to_ms is None:
+        return "at any time"
+    begins = "" if from_ms is None else f"from {when(from_ms, home)}"
+    ends = "" if to_ms is None else f"until {when(to_ms, home)}"
+    return f"{begins} {ends}".strip()
 
 
 def _open_edge(reader: Reader, ref: RecordRef) -> Record:
@@ -467,7 +481,7 @@ def _open_edge(reader: Reader, ref: RecordRef) -> Record:
     link = stored_link(reader, ref, walls=frozenset(wall[1] for wall in walls if wall[1] is not None))
     if link is None:
         raise UnknownRecord(ref.text)
-    lines = [_validity(link.edge, home), f"Standing: {support(link)}"]
+    lines = [f"Holds: {period(link.edge.valid_from_ms, link.edge.valid_to_ms, home)}", f"Standing: {support(link)}"]
     lines.extend(
         f"Marked wrong on {when(marked_ms, home)}: {reason or 'no reason given'}"
         for _, edge, _, reason, marked_ms in walls
@@ -519,7 +533,12 @@ def heading(reader: Reader, ref: RecordRef) -> str:
         edge = reader.edge(ref)
         return ref.text if edge is None else _edge_heading(edge, home, reader.vertex_labels())
     stored = reader.text_record(ref)
-    return ref.text if stored is None else stored.title
+    if stored is None:
+        return ref.text
+    if ref.kind != "label":
+        return stored.title
+    whole = _whole_label(reader, stored)
+    return whole.title if stored == whole else f"{whole.title}: {stored.text}"
 
 
 def record_text(record: Record, headings: Sequence[str] = ()) -> list[str]:

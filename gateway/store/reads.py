@@ -328,6 +328,11 @@ class Reader(DeliveryReads):
         row = self._db.execute(f"{_TEXT} WHERE r.ref = ?", (ref.text,)).fetchone()
         return None if row is None else _text(row)
 
+    def texts_of(self, document_id: str) -> tuple[TextRecord, ...]:
+        """The texts of one document, by reference."""
+        rows = self._db.execute(f"{_TEXT} WHERE t.document = ? ORDER BY r.ref", (document_id,))
+        return tuple(_text(row) for row in rows)
+
     def texts(self, kinds: tuple[str, ...], *, until_ms: int, pet: str | None = None) -> tuple[TextRecord, ...]:
         """Texts of these kinds dated up to ``until_ms`` (undated ones too), by date and reference.
 

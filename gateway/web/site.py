@@ -17,7 +17,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from gateway.ask.records import when
-from gateway.ask.wording import amount, day
+from gateway.ask.wording import amount, day, day_range
 from gateway.errors import ScentwalkError, UnknownRecord
 from gateway.model import RecordRef
 from gateway.web.answers import read_answer
@@ -133,6 +133,7 @@ class Pages:
             href=record_href,
             amount=amount,
             day=day,
+            day_range=day_range,
         )
 
     def dead_letters(self, request: Request) -> Response:  # noqa: ARG002  # every endpoint takes the request

@@ -72,6 +72,20 @@ class Trend:
     moments: tuple[Moment, ...]
     caveat: str
 
+    def rows(self) -> tuple[tuple[Point, Point], ...]:
+        """The table, newest first: (first, last) day of each row.
+
+        Days without any record and with the same note share a row.
+        """
+        runs: list[tuple[Point, Point]] = []
+        for point in reversed(self.points):
+            newer = runs[-1][0] if runs else None
+            if newer is not None and point.ref is None and newer.ref is None and newer.note == point.note:
+                runs[-1] = (point, runs[-1][1])
+            else:
+                runs.append((point, point))
+        return tuple(runs)
+
 
 def _range(values: list[float]) -> tuple[float | None, tuple[float, float] | None, float]:
     r"""Median, median -+ 2 spreads and the spread of daily values.

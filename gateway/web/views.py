@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from firmware_bridge.wire import KINDS
-from gateway.ask.records import device_words, heading, open_record, vertex_words, when
+from gateway.ask.records import device_words, heading, open_record, period, vertex_words, when
 from gateway.ask.wording import amount, day
 from gateway.model import Device, Household, Pet, Record, RecordRef
 from gateway.ontology.load import load
@@ -50,9 +50,14 @@ _EXAMPLES = (
 )
 
 _COUNTER_WORDS = {
-    "dead_letters": "messages that could not be read",
-    "duplicates": "messages that came twice and were stored once",
-    "redated": "records placed in time anew once their device's clock was known",
+    "messages": "messages heard",
+    "dead_letters": "records that could not be read",
+    "records_stored": "records stored",
+    "records_known": "records that came again and were stored once",
+    "records_redated": "records placed in time anew once their device's clock was known",
+    "records_unbound": "records of a device that was bound to no pet",
+    "dropped_by_device": "records a device had to drop before the hub heard them",
+    "retained_events": "messages left over from before the hub started",
 }
 
 
@@ -249,8 +254,7 @@ def _device_facts(reader: Reader, home: Household, device_id: str, *, now_ms: in
     facts += [
         (
             f"Bound to {' or '.join(vertex_words(f'pet:{pet}', home, {}) for pet in sorted(binding.pets))}",
-            f"from {when(binding.valid_from_ms, home)}"
-            + ("" if binding.valid_to_ms is None else f" until {when(binding.valid_to_ms, home)}"),
+            period(binding.valid_from_ms or None, binding.valid_to_ms, home),
         )
         for binding in home.bindings
         if binding.device == device_id
