@@ -133,7 +133,7 @@ def _compares(f: Facts) -> bool:
     if not _measured(f):
         return False
     if f.compared_pets >= 2:
-        return f.has("who", "which", "compare", "most") or f.starts("compare") or f.has("how_much")
+        return f.has("who", "which", "compare", "most")
     return f.starts("who", "which", within=3) and f.has("most") and not f.mentions("pet")
 
 
@@ -184,7 +184,8 @@ def _provenance(f: Facts) -> bool:
 
 
 def _given(f: Facts) -> bool:
-    return f.subject_med and f.has("given") and f.yes_no and not f.starts("can", within=2)
+    modal = any(token.text in f.linked.language.words["modal"] for token in f.linked.tokens[:2])
+    return f.subject_med and f.has("given") and f.yes_no and not modal
 
 
 def _is_med_safety(f: Facts) -> bool:

@@ -170,6 +170,8 @@ def link(text: str, reader: Reader, calendar: Calendar, *, hint: str | None = No
     spent = blocked | {i for hit in metrics for i in range(hit.first, hit.last)}
     directions = _directions_in(text, corrected, language, spent)
     toxins = _toxins_in(text, tokens, reader, cues, chosen)
+    poisons = {i for first, last, _ in toxins for i in range(first, last)}
+    chosen = tuple((m, r) for m, r in chosen if r.kind not in _HIDDEN or m.first not in poisons)
     hosts = _hosts(reader.household, chosen)
     signs = reader.hazards.signs_in(text, tokens, hosts=hosts)
     near_misses: tuple[tuple[str, str], ...] = ()
@@ -243,13 +245,16 @@ def _meaning(language: Language, word: str) -> tuple[Reading, ...]:
 
 # --- mentions -------------------------------------------------------------------------------
 
+_HIDDEN = frozenset({"ing", "food", "med", "harmless"})
+"""Kinds of mention that a toxin's longer name hides ("macadamia nuts", "dog flea drops")."""
+
 _ORDER = ("pet", "own_food", "own_med", "device", "place", "person")
-_THING_ORDER = ("topic", "med", "src", "cond", "ing", "food", "breed", "species", "species_plural", "body", "harmless")
+_THING_ORDER = ("topic", "med", "src", "cond", "ing", "food", "breed", "species_plural", "species", "body", "harmless")
 
 
 def _is_solid(reading: Reading) -> bool:
     """Whether a mention's words may not also be read as a measured word ("chicken kibble")."""
-    return reading.kind in {"pet", "own_food", "own_med", "device", "place", "person", "topic", "med"}
+    return reading.kind in {"pet", "own_food", "own_med", "device", "place", "person", "topic", "med", "ing", "food"}
 
 
 def _things_in(
@@ -299,7 +304,9 @@ def _choose(
     if "pet" in by_kind and word in _LIMIT_WORDS and following[:1].isdigit():
         by_kind.pop("pet")
     if "pet" in by_kind and "place" in by_kind:
-        at_place = lead in reader.words["place_leads"] and following not in reader.words["owned"]
+        after = index + count + (following in reader.words["lasts"])
+        owned = after < len(tokens) and tokens[after].text in reader.words["owned"]
+        at_place = lead in reader.words["place_leads"] and not owned
         by_kind.pop("pet" if at_place else "place")
     things = [kind for kind in _THING_ORDER if kind in by_kind and kind != "harmless"]
     if "pet" in by_kind and things:

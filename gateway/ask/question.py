@@ -176,7 +176,7 @@ def _facts(linked: Linked, who: Who, household: Household, now_ms: int) -> Facts
         subject_med=bool(linked.targets("own_med", "med")),
         thing=bool(linked.targets("ing", "food")),
         devices=devices_in(linked, household, who.pets, now_ms),
-        compared_pets=len([pet for pet in who.pets if pet != "?"]) if not linked.has("all_pets") else 0,
+        compared_pets=len(linked.targets("pet")),
     )
 
 
@@ -220,6 +220,12 @@ def _fill(
     metric = None if intent in _NO_METRIC else facts.measured
     if intent == "event_when" and metric == "intake":
         metric = "meals"
+    if intent == "quantity" and metric == "intake" and linked.has("how_often"):
+        metric = "meals"
+    if intent == "onset" and metric == "intake" and facts.subject_food:
+        metric = None
+    if intent == "too_heavy":
+        metric = "weight"
     if intent == "device_status" and metric not in {"battery", None} and not _shows_reading(facts):
         metric = None
     if intent == "record_lookup" and metric not in {None, "intake"}:
@@ -273,7 +279,7 @@ def _subjects(facts: Facts, household: Household, intent: str, danger: safety.Da
     kinds = _SUBJECT_KINDS.get(intent, ())
     linked = facts.linked
     found = set(linked.targets(*(kind for kind in kinds if kind not in {"food_word", "host", "device"})))
-    if "device" in kinds:
+    if "device" in kinds and (intent == "device_status" or not facts.who.pets):
         found.update(facts.devices)
     if "host" in kinds and not facts.who.named:
         found.update(facts.who.hosts)

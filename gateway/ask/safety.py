@@ -143,10 +143,14 @@ def _unknown_object(linked: Linked) -> tuple[str, ...]:
             index += 1
         pointed = bool(phrase) and linked.word(phrase[0]) in words["determiners"]
         heads = [i for i in phrase if linked.word(i) not in words["determiners"] and linked.word(i)[0].isalpha()]
-        if not heads or any(i in known for i in phrase) or linked.word(phrase[0]) in words["object_ends"]:
+        heads = [i for i in heads if linked.word(i) not in words["manner"]]
+        if (
+            not heads
+            or any(i in known and linked.word(i) not in words["vague"] for i in heads)
+            or linked.word(phrase[0]) in words["object_ends"]
+        ):
             continue
-        plain = linked.word(heads[0])
-        if pointed or (plain in linked.unmatched and not plain.endswith("ly")):
+        if pointed or not linked.word(heads[0]).endswith("ly"):
             return tuple(linked.word(i) for i in heads)
     return ()
 

@@ -110,7 +110,7 @@ class Hazards:
         """
         where: dict[int, list[tuple[int, int]]] = {}
         barred: dict[str, list[tuple[int, int]]] = {}
-        for match in self.signals.every_in(text, tokens):
+        for match in self.signals.every_in(text, _plain(tokens)):
             for reading in match.readings:
                 if reading.kind == "never":
                     barred.setdefault(reading.target, []).append((match.first, match.last))
@@ -127,7 +127,14 @@ class Hazards:
 
     def substances_in(self, text: str, tokens: Sequence[Token]) -> tuple[Match, ...]:
         """Toxins, carriers and medicines for people named in the tokens, longest first."""
-        return self.substances.find_in(text, tokens)
+        return self.substances.find_in(text, _plain(tokens))
+
+
+def _plain(tokens: Sequence[Token]) -> tuple[Token, ...]:
+    """Tokens without apostrophes: people in a hurry leave them out ("cant breathe")."""
+    return tuple(
+        Token(token.text.replace("'", ""), token.start, token.end) if "'" in token.text else token for token in tokens
+    )
 
 
 def _within(

@@ -321,7 +321,7 @@ def _toxins(table: Mapping[str, Any]) -> tuple[dict[str, Toxin], list[Alias]]:
             )
             for key in ("words", "carriers", "es", "de"):
                 form = "name" if key in {"words", "carriers"} else "exact"
-                aliases += [Alias(word, Reading("tox", target), form) for word in row.get(key, ())]
+                aliases += [Alias(word.replace("'", ""), Reading("tox", target), form) for word in row.get(key, ())]
     return toxins, aliases
 
 
@@ -336,7 +336,7 @@ def _patterns(table: Mapping[str, Any]) -> tuple[dict[str, EmergencySign], list[
             target = f"sign:{row.get('sign', name)}"
             sign = EmergencySign(target, str(row["word"]), urgency, row.get("first_aid"))
             signs.setdefault(target, sign)
-            aliases += [Alias(phrase, Reading("never", target)) for phrase in row.get("not", ())]
+            aliases += [Alias(phrase.replace("'", ""), Reading("never", target)) for phrase in row.get("not", ())]
             for code in LANGUAGES:
                 for text in row.get(code, ()):
                     groups = []
@@ -344,7 +344,7 @@ def _patterns(table: Mapping[str, Any]) -> tuple[dict[str, EmergencySign], list[
                         phrases: list[str] = []
                         for item in alternatives.split("|"):
                             phrases += table["group"][code][item[1:]] if item.startswith("@") else [item]
-                        aliases += [Alias(phrase, Reading("group", str(count))) for phrase in phrases]
+                        aliases += [Alias(phrase.replace("'", ""), Reading("group", str(count))) for phrase in phrases]
                         groups.append(count)
                         count += 1
                     within = int(row.get("within", _DEFAULT_WITHIN))
