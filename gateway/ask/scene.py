@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Self
 
 from gateway.errors import HouseholdError
 from gateway.graph.belief import fold_all
 from gateway.measure.days import add_days, day_interval, local_clock, local_day
 from gateway.model import Interval, Window
+from gateway.ontology.ingredients import Role, load_ingredients
 from gateway.ontology.load import load
+from gateway.ontology.recognise import Alias, Reading
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -23,6 +26,17 @@ if TYPE_CHECKING:
     from gateway.store.reads import Reader
 
 __all__ = ["Scene"]
+
+
+@cache
+def ingredient_aliases() -> tuple[Alias, ...]:
+    """Every source of the ingredient tables under its names, read once."""
+    found = []
+    for words, (role, name) in load_ingredients().aliases.items():
+        if role in (Role.SOURCE, Role.GROUP):
+            found.append(Alias(" ".join(words), Reading("ing", f"ing:{name}"), "noun"))
+    return tuple(sorted(found, key=lambda alias: (alias.text, alias.reading.target)))
+
 
 _BEGINNING_MS = -(2**62)
 
@@ -96,6 +110,10 @@ class Scene:
         for item in self.reader.evidence():
             evidence[item.edge].append(item)
         return fold_all(edges, evidence, frozenset(edge.ref for edge in edges if edge.ref.text in walls))
+
+    def ingredients(self) -> tuple[Alias, ...]:
+        """The names of ingredients a question may use, as aliases of kind "ing"."""
+        return ingredient_aliases()
 
     def wrong_hypotheses(self) -> frozenset[str]:
         """The "cause makes sign in pet" names the owner has marked wrong."""

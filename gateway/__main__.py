@@ -1,0 +1,342 @@
+"""The command line: `scentwalk COMMAND --db FILE --config FILE`.
+
+Reads arguments, calls the house, prints. An error of ours is one sentence on standard error
+and exit status 2; anything else is a defect and shows its trace.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gateway.ask.answer import answer_json, answer_lines
+from gateway.ask.ask import ask
+from gateway.ask.question import frame_json
+from gateway.ask.records import open_record, record_text
+from gateway.config import load as load_config
+from gateway.errors import ConfigError, ImportRefused, ScentwalkError
+from gateway.links.clock import SystemClock
+from gateway.model import RecordRef
+from gateway.store import Snapshot, check_readable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from gateway.config import Config
+    from gateway.dialogue import Answer
+    from gateway.store.reads import Reader
+
+__all__ = ["main", "print_answer"]
+
+_EPILOG = "Each command explains itself: scentwalk COMMAND --help"
+_SOURCES_SHOWN = 3
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="scentwalk", description="An in-home pet hub whose every answer can be checked.", epilog=_EPILOG
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--db", type=Path, metavar="FILE", help="the database file (default: the configuration's)")
+    common.add_argument("--config", type=Path, metavar="FILE", help="the configuration file (TOML)")
+
+    def add(name: str, text: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, parents=[common], help=text, description=text)
+
+    asking = add("ask", "Answer a question from what is stored.")
+    asking.add_argument("question")
+    asking.add_argument("--now", metavar="INSTANT", help="ask as of this ISO instant, such as 2026-07-14T22:00:00Z")
+    asking.add_argument("--json", action="store_true", help="print the Answer JSON")
+    asking.add_argument("--frame", action="store_true", help="print how the question was read, as Frame JSON")
+    asking.add_argument("--explain", action="store_true", help="print the reading, the walk, the tree and what was cut")
+
+    record = add("record", "Show the stored thing behind a citation.")
+    record.add_argument("ref", metavar="REF", help="such as day:max.scratching/2026-07-08")
+
+    _add_writing(add)
+    serving = add("serve", "Run the hub: broker link, learning, page.")
+    serving.add_argument("--web-port", type=int, metavar="PORT", help="the page's port (default: the configuration's)")
+
+    demo = add("demo", "Play a simulated household through the real path and answer its question.")
+    demo.add_argument("--scenario", default="food_switch", metavar="NAME")
+    demo.add_argument("--seed", type=int, default=0)
+    demo.add_argument("--once", action="store_true", help="end after the answer instead of serving the page")
+    demo.add_argument("--web-port", type=int, metavar="PORT", default=8080)
+    demo.add_argument("--mqtt-port", type=int, metavar="PORT", default=1883)
+    demo.add_argument("--truth", type=Path, metavar="FILE", help="where the simulator leaves its hidden truth")
+    demo.add_argument("--json", action="store_true", help="print the Answer JSON instead of words")
+    return parser
+
+
+def _add_writing(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    importing = add("import", "Take in a file: the history of a feeder, a product label, a guide.")
+    importing.add_argument("kind", choices=("surefeed", "product", "passages"))
+    importing.add_argument("file", type=Path)
+    importing.add_argument("--zone", help="surefeed: the home's IANA zone, such as America/Los_Angeles")
+
+    home = add("household", "Enter who lives here, or show it.")
+    home.add_argument("action", choices=("import", "show"))
+    home.add_argument("file", type=Path, nargs="?")
+
+    log = add("log", "Write down what no device can see.")
+    log.add_argument("--pet", required=True, help="the pet's id or name")
+    log.add_argument("--what", required=True, help='such as "flea treatment", "vomited", "weight 12.4 kg"')
+    log.add_argument(
+        "--at", required=True, metavar="DATE", help="local date or date and time, such as 2026-07-03T08:00"
+    )
+    log.add_argument("--every", metavar="30d", help="how long it lasts or how often it repeats")
+
+    note = add("note", "Keep a vet's note, word for word.")
+    note.add_argument("--pet", required=True)
+    note.add_argument("--at", required=True, metavar="DATE")
+    note.add_argument("file", type=Path)
+
+    wrong = add("wrong", "Mark a link or a supposed cause as wrong; it can be undone.")
+    wrong.add_argument("what", help="an edge: reference, or a hypothesis as the answer shows it")
+    wrong.add_argument("--reason", required=True)
+    undo = add("undo", "Take a mark back.")
+    undo.add_argument("number", type=int)
+
+    device = add("device", "List devices, or let one serve other pets.")
+    device.add_argument("action", choices=("list", "bind"))
+    device.add_argument("device", nargs="?")
+    device.add_argument("--pets", help="ids, separated by commas")
+    device.add_argument("--kind", help="for a device not known yet: food_bowl, tracker, ...")
+    device.add_argument("--at", metavar="DATE", help="from when on (default: now)")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        config = load_config(options.config)
+        return _COMMANDS[options.command](options, config)
+    except ScentwalkError as problem:
+        print(f"scentwalk: {problem}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        return 1
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def _instant(text: str, option: str) -> int:
+    """An ISO instant with its offset, in ms UTC."""
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        raise ConfigError(f"{option} must be an ISO instant such as 2026-07-14T22:00:00Z, is {text!r}") from None
+    if instant.tzinfo is None:
+        raise ConfigError(f"{option} must carry Z or an offset, as 2026-07-14T22:00:00Z does, is {text!r}")
+    delta = instant - datetime(1970, 1, 1, tzinfo=UTC)
+    return (delta.days * 86_400 + delta.seconds) * 1000 + delta.microseconds // 1000
+
+
+def _now_ms(reader: Reader, given: str | None) -> int:
+    """The instant asked about: the one given, else the system's clock, else the newest recorded."""
+    if given is not None:
+        return _instant(given, "--now")
+    if reader.meta("clock_source") == "system":
+        return SystemClock().now_ms()
+    newest = reader.newest_ms()
+    return SystemClock().now_ms() if newest is None else newest
+
+
+def _database(options: argparse.Namespace, config: Config) -> Path:
+    given: Path | None = options.db
+    return config.database.path if given is None else given
+
+
+def _opened(options: argparse.Namespace, config: Config) -> Snapshot:
+    path = _database(options, config)
+    check_readable(path)
+    return Snapshot(path)
+
+
+def _ask(options: argparse.Namespace, config: Config) -> int:
+    with _opened(options, config) as reader:
+        answer = ask(options.question, reader, now_ms=_now_ms(reader, options.now), budget=config.answer.token_budget)
+    if options.json:
+        print(json.dumps(answer_json(answer), ensure_ascii=False, indent=2))
+    elif options.frame:
+        print(json.dumps(frame_json(answer.question), ensure_ascii=False))
+    else:
+        print_answer(answer, explain=options.explain)
+    return 0
+
+
+def print_answer(answer: Answer, *, explain: bool = False) -> None:
+    """The answer as an owner reads it in a terminal, each citation with the records it opens."""
+    print("\n\n".join(answer_lines(answer)))
+    cited = [claim for claim in answer.claims if claim.refs]
+    if cited:
+        print("\nOpen a source with: scentwalk record REF")
+        for claim in cited:
+            more = len(claim.refs) - _SOURCES_SHOWN
+            shown = "  ".join(ref.text for ref in claim.refs[:_SOURCES_SHOWN])
+            print(f"  [{claim.cite}] {shown}{f'  and {more} more' if more > 0 else ''}")
+    local = datetime.fromtimestamp(answer.as_of_ms / 1000, UTC)
+    print(f"\nAs of {local:%Y-%m-%d %H:%M} UTC, home in {answer.zone}.")
+    if explain:
+        print("\n".join(("", "How this answer came about", *(f"  {line}" for line in answer.explain))))
+
+
+def _record(options: argparse.Namespace, config: Config) -> int:
+    try:
+        ref = RecordRef(options.ref)
+    except ValueError as problem:
+        raise ConfigError(str(problem)) from None
+    with _opened(options, config) as reader:
+        print("\n".join(record_text(open_record(reader, ref))))
+    return 0
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as problem:
+        raise ImportRefused(str(path), f"must be readable, but {problem.strerror}") from None
+    except UnicodeDecodeError as problem:
+        raise ImportRefused(str(path), f"must be UTF-8 text, is not at byte {problem.start}") from None
+
+
+def _write(options: argparse.Namespace, config: Config, command: str, **args: str | None) -> int:
+    from gateway.app import run_command_anywhere  # noqa: PLC0415  # a question must not wait for the page's imports
+
+    given = {name: value for name, value in args.items() if value is not None}
+    text, opens = run_command_anywhere(_database(options, config), command, given)
+    print(text if opens is None else f"{text}\nOpen it with: scentwalk record '{opens}'")
+    return 0
+
+
+def _import(options: argparse.Namespace, config: Config) -> int:
+    if options.kind == "surefeed" and options.zone is None:
+        raise ConfigError("import surefeed must be given --zone, such as America/Los_Angeles")
+    text = _text_of(options.file)
+    return _write(options, config, options.kind, text=text, source=options.file.name, zone=options.zone)
+
+
+def _household(options: argparse.Namespace, config: Config) -> int:
+    if options.action == "import":
+        if options.file is None:
+            raise ConfigError("household import must be given a FILE.toml")
+        return _write(options, config, "household", text=_text_of(options.file), source=options.file.name)
+    with _opened(options, config) as reader:
+        home = reader.household()
+    for zone in home.zones:
+        print(f"zone    {zone.zone}")
+    for pet in home.pets:
+        print(f"pet     {pet.id}: {pet.name}, {pet.species}{f', {pet.breed}' if pet.breed else ''} ({pet.status})")
+    for food in home.foods:
+        print(f"food    {food.id}: {food.name}{f', product {food.code}' if food.code else ''}")
+    return 0
+
+
+def _log(options: argparse.Namespace, config: Config) -> int:
+    return _write(options, config, "log", pet=options.pet, what=options.what, at=options.at, every=options.every)
+
+
+def _note(options: argparse.Namespace, config: Config) -> int:
+    return _write(options, config, "note", pet=options.pet, at=options.at, text=_text_of(options.file))
+
+
+def _wrong(options: argparse.Namespace, config: Config) -> int:
+    name = "ref" if options.what.startswith("edge:") else "hypothesis"
+    return _write(options, config, "wrong", **{name: options.what, "reason": options.reason})
+
+
+def _undo(options: argparse.Namespace, config: Config) -> int:
+    return _write(options, config, "undo", number=str(options.number))
+
+
+def _device(options: argparse.Namespace, config: Config) -> int:
+    if options.action == "bind":
+        if options.device is None or options.pets is None:
+            raise ConfigError("device bind must be given a DEVICE and --pets ID[,ID...]")
+        return _write(
+            options, config, "bind", device=options.device, pets=options.pets, kind=options.kind, at=options.at
+        )
+    with _opened(options, config) as reader:
+        home, now_ms = reader.household(), _now_ms(reader, None)
+        heard = reader.heard_devices()
+    known = {device.id for device in home.devices}
+    for device in home.devices:
+        pets = ", ".join(sorted(home.bindings_at(device.id, now_ms))) or "no pet"
+        print(
+            f"{device.id}: {device.name} ({device.kind}), serves {pets}{'' if device.id in heard else ', never heard'}"
+        )
+    for stranger in sorted(set(heard) - known):
+        print(f"{stranger}: heard, but serves no pet yet; its records are kept. scentwalk device bind {stranger} ...")
+    return 0
+
+
+# --- running -------------------------------------------------------------------------------------
+
+
+def _serve(options: argparse.Namespace, config: Config) -> int:
+    from gateway.app import serve  # noqa: PLC0415  # as above
+
+    asyncio.run(serve(config, _database(options, config), web_port=options.web_port, say=_say))
+    return 0
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def _demo(options: argparse.Namespace, config: Config) -> int:
+    from gateway.demo import DemoOptions, play_demo  # noqa: PLC0415  # as above
+
+    asyncio.run(
+        play_demo(
+            DemoOptions(
+                scenario=options.scenario,
+                seed=options.seed,
+                once=options.once,
+                database=options.db,
+                web_port=options.web_port,
+                mqtt_port=options.mqtt_port,
+                truth=options.truth,
+                budget=config.answer.token_budget,
+                show=_show_json if options.json else print_answer,
+                say=_say_aside if options.json else _say,
+            )
+        )
+    )
+    return 0
+
+
+def _say_aside(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _show_json(answer: Answer) -> None:
+    print(json.dumps(answer_json(answer), ensure_ascii=False, indent=2))
+
+
+_COMMANDS = {
+    "ask": _ask,
+    "record": _record,
+    "import": _import,
+    "household": _household,
+    "log": _log,
+    "note": _note,
+    "wrong": _wrong,
+    "undo": _undo,
+    "device": _device,
+    "serve": _serve,
+    "demo": _demo,
+}
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,325 @@
+"""The composition root: opens the database, hands the clock down, runs the named tasks.
+
+One TaskGroup holds everything that waits: the link, ingest, learn, the page. SIGTERM or
+Ctrl-C ends them all; what was stored is durable, what was not was never acknowledged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import secrets
+import signal
+import socket
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import ExitStack
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import uvicorn
+
+from gateway.ask.answer import answer_json
+from gateway.ask.ask import Conversation, ask
+from gateway.commands import run_command
+from gateway.errors import ConfigError, DatabaseBusy, HouseholdError, PortBusy
+from gateway.learn import catch_up, refresh_facts
+from gateway.links.clock import Clock, SystemClock
+from gateway.links.inbox import Inbox
+from gateway.links.ingest import CommitRule, Ingest
+from gateway.links.loopback import close_door, open_door, read_door, send_command
+from gateway.links.mqtt import MqttLink, MqttSettings
+from gateway.links.rollups import Rollups
+from gateway.measure.days import add_days, day_interval, local_day
+from gateway.ontology.load import load as load_ontology
+from gateway.store import Database
+from gateway.store.writer import Writer
+from gateway.web import Services, create_app
+
+if TYPE_CHECKING:
+    from gateway.config import Config
+    from gateway.dialogue import Answer
+    from gateway.store import Transaction
+    from gateway.web import Done
+
+__all__ = ["Gateway", "database_path", "listening_socket", "mqtt_settings", "run_command_anywhere", "serve"]
+
+Result = TypeVar("Result")
+_LEARN_AFTER_MS = 60_000
+"""A day is learned a minute after its midnight: the last records of it are then in."""
+_PAGE_ENDS_S = 2
+_REMEMBERED = 200
+"""Answers whose conversation is remembered; an older one starts anew."""
+
+
+class _Stopped(Exception):  # not an error: how the TaskGroup is told to end
+    """Raised inside the TaskGroup to end it."""
+
+
+def listening_socket(host: str, port: int, *, option: str) -> socket.socket:
+    """A bound TCP socket for the page.
+
+    Raises
+    ------
+    PortBusy
+        Another program listens there; the message names port and option.
+    """
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError:
+        listener.close()
+        raise PortBusy(port, purpose="the page", option=option) from None
+    return listener
+
+
+def mqtt_settings(config: Config) -> MqttSettings:
+    """The link's settings from the configuration, the password read from its own file.
+
+    Raises
+    ------
+    ConfigError
+        The password file cannot be read.
+    """
+    mqtt = config.mqtt
+    password = None
+    if mqtt.password_file is not None:
+        try:
+            password = mqtt.password_file.read_text(encoding="utf-8").strip()
+        except OSError as problem:
+            raise ConfigError(
+                f"mqtt.password_file must be readable, but {mqtt.password_file}: {problem.strerror}"
+            ) from None
+    return MqttSettings(
+        host=mqtt.host,
+        port=mqtt.port,
+        protocol=mqtt.protocol,
+        client_id=mqtt.client_id,
+        inflight=mqtt.inflight,
+        keepalive_s=mqtt.keepalive_s,
+        username=mqtt.username,
+        password=password,
+    )
+
+
+class Gateway:
+    """A hub in one process. Make it inside a running event loop, then `run` it.
+
+    Parameters
+    ----------
+    config : Config
+    clock : Clock
+        The one clock, handed to everything that asks for time.
+    database : Database
+        Open for writing; stays the caller's to close.
+    banner : str or None
+        A sentence for the top of every page ("simulated data").
+    """
+
+    def __init__(self, config: Config, clock: Clock, database: Database, *, banner: str | None = None) -> None:
+        self.config = config
+        self.clock = clock
+        self.database = database
+        self.writer = Writer(database)
+        self._banner = banner
+        self._ontology = load_ontology()
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        self._changed = asyncio.Event()
+        self._conversations: dict[int, Conversation] = {}
+        inbox = Inbox(capacity=4 * config.mqtt.inflight)
+        self.link = MqttLink(mqtt_settings(config), inbox=inbox, clock=clock)
+        self._ingest = Ingest(
+            inbox=inbox,
+            link=self.link,
+            writer=self.writer,
+            rollups=Rollups(self._ontology),
+            clock=clock,
+            rule=CommitRule(window=config.mqtt.inflight),
+            facts_changed=self._changed.set,
+        )
+
+    def stop(self) -> None:
+        """Let `run` return. Safe to call twice, and from a signal handler of this loop."""
+        self._stop.set()
+
+    async def run(
+        self, *, listener: socket.socket | None, also: Mapping[str, Coroutine[Any, Any, None]] | None = None
+    ) -> None:
+        """Run until `stop`, SIGTERM or SIGINT; raises what a task raised.
+
+        Parameters
+        ----------
+        listener : socket or None
+            Where the page listens; None runs without one.
+        also : mapping of task name to coroutine
+            Further tasks of the same group; when one of them fails, everything ends.
+        """
+        await self._must_have_a_zone()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._loop.add_signal_handler(number, self.stop)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self.link.run(), name="mqtt")
+                group.create_task(self._ingest.run(), name="ingest")
+                group.create_task(self._learn(), name="learn")
+                if listener is not None:
+                    group.create_task(self._serve_page(listener), name="page")
+                for name, coroutine in (also or {}).items():
+                    group.create_task(coroutine, name=name)
+                group.create_task(self._wait_for_stop(), name="stop")
+        except* _Stopped:
+            pass
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                self._loop.remove_signal_handler(number)
+            self.writer.close()
+
+    async def _wait_for_stop(self) -> None:
+        await self._stop.wait()
+        raise _Stopped
+
+    async def _must_have_a_zone(self) -> None:
+        home = await self.writer.run(lambda tx: tx.household())
+        if not home.zones:
+            raise HouseholdError(
+                "the home must have a time zone before the hub starts, found none. "
+                "Enter the household with: scentwalk household import FILE.toml"
+            )
+
+    # -- learn -----------------------------------------------------------------------------------
+
+    async def learn_now(self) -> None:
+        """Learn every closed day, one transaction a day, and derive the facts again."""
+        now_ms = self.clock.now_ms()
+        while await self.writer.run(partial(catch_up, ontology=self._ontology, now_ms=now_ms, most=1)):
+            pass
+        await self.writer.run(partial(refresh_facts, ontology=self._ontology))
+
+    async def _learn(self) -> None:
+        while True:
+            self._changed.clear()
+            await self.learn_now()
+            home = await self.writer.run(lambda tx: tx.household())
+            tomorrow = add_days(local_day(self.clock.now_ms(), home.zones), 1)
+            due_ms = day_interval(tomorrow, home.zones).start_ms + _LEARN_AFTER_MS
+            midnight = asyncio.ensure_future(self.clock.sleep_until(due_ms))
+            changed = asyncio.ensure_future(self._changed.wait())
+            try:
+                await asyncio.wait((midnight, changed), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                midnight.cancel()
+                changed.cancel()
+
+    # -- the page --------------------------------------------------------------------------------
+
+    async def _serve_page(self, listener: socket.socket) -> None:
+        host, port = listener.getsockname()[:2]
+        door = open_door(self.database.path, host=host, port=port, token=secrets.token_hex(32))
+        services = Services(
+            snapshot=self.database.snapshot,
+            ask=self.ask,
+            now_ms=self.clock.now_ms,
+            command=self.command,
+            banner=lambda: self._banner,
+            version=version("scentwalk"),
+            token_file=door.token_file,
+        )
+        server = uvicorn.Server(
+            uvicorn.Config(
+                create_app(services),
+                log_level="warning",
+                access_log=False,
+                lifespan="off",
+                timeout_graceful_shutdown=_PAGE_ENDS_S,
+                server_header=False,
+            )
+        )
+        server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]  # this loop handles signals
+        serving = asyncio.ensure_future(server.serve(sockets=[listener]))
+        try:
+            await asyncio.shield(serving)
+        finally:
+            server.should_exit = True
+            await serving
+            close_door(self.database.path)
+
+    def _in_writer(self, write: Callable[[Transaction], Result]) -> Result:
+        """Run a write from a worker thread of the page and wait for it."""
+        return asyncio.run_coroutine_threadsafe(self.writer.run(write), self._loop).result()
+
+    def ask(self, text: str, *, after: int | None = None) -> tuple[int, Answer]:
+        """Answer a question and keep the answer. Called from a worker thread of the page."""
+        now_ms = self.clock.now_ms()
+        earlier = None if after is None else self._conversations.get(after)
+        with self.database.snapshot() as reader:
+            answer = ask(text, reader, now_ms=now_ms, budget=self.config.answer.token_budget, conversation=earlier)
+        number = self._in_writer(
+            lambda tx: tx.save_answer(
+                asked_ms=now_ms,
+                question=text,
+                body=json.dumps(answer_json(answer), ensure_ascii=False),
+                cites=tuple(ref for claim in answer.claims for ref in claim.refs),
+            )
+        )
+        self._conversations[number] = Conversation.after(answer)
+        while len(self._conversations) > _REMEMBERED:
+            self._conversations.pop(next(iter(self._conversations)))
+        return number, answer
+
+    def command(self, name: str, args: Mapping[str, str]) -> Done:
+        """Run a write by name. Called from a worker thread of the page."""
+        done = self._in_writer(lambda tx: run_command(tx, name, args, now_ms=self.clock.now_ms()))
+        self._loop.call_soon_threadsafe(self._changed.set)
+        return done
+
+
+def database_path(config: Config, given: Path | None) -> Path:
+    """The database file: the command line's, else the configuration's."""
+    return config.database.path if given is None else given
+
+
+async def serve(config: Config, path: Path, *, web_port: int | None, say: Callable[[str], None]) -> None:
+    """Run the hub on the system's clock until SIGTERM or Ctrl-C.
+
+    Raises
+    ------
+    PortBusy, DatabaseBusy, HouseholdError
+        What must hold before a hub can start, and what was found.
+    """
+    port = config.web.port if web_port is None else web_port
+    with ExitStack() as stack:
+        listener = stack.enter_context(listening_socket(config.web.host, port, option="--web-port"))
+        database = stack.enter_context(Database(path))
+        gateway = Gateway(config, SystemClock(), database)
+        host, bound = listener.getsockname()[:2]
+        say(f"The page is at http://{host}:{bound}. Ctrl-C ends.")
+        await gateway.run(listener=listener)
+
+
+def run_command_anywhere(path: Path, command: str, args: Mapping[str, str]) -> tuple[str, str | None]:
+    """Run a write: here where nobody holds the file, else in the gateway that does.
+
+    Returns
+    -------
+    tuple of str and str or None
+        What was done, and the record to look at.
+    """
+    try:
+        database = Database(path, clock_source="import" if command == "surefeed" else "system")
+    except DatabaseBusy:
+        return send_command(read_door(path), command, dict(args))
+    with database:
+        ontology = load_ontology()
+        with database.transaction() as tx:
+            done = run_command(tx, command, args, now_ms=SystemClock().now_ms())
+            refresh_facts(tx, ontology)
+        with database.transaction() as tx:
+            imported = tx.meta("clock_source") != "system"
+            now_ms = tx.newest_ms() if imported else SystemClock().now_ms()
+            if now_ms is not None:
+                catch_up(tx, ontology, now_ms=now_ms)
+    return done.text, None if done.opens is None else done.opens.text

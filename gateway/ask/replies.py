@@ -1,0 +1,224 @@
+"""Which reply an intent gets: one table, no cascade.
+
+Each reply fills its intent's typed slots from the snapshot and says what is there, what is
+not, and which device or record would have known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gateway.ask import amounts, lookups, periods
+from gateway.ask.explain import explain_change
+from gateway.ask.wording import day, joined
+from gateway.dialogue import NoticeKind
+from gateway.measure.days import add_days, local_day
+from gateway.model import PetStatus
+
+if TYPE_CHECKING:
+    from gateway.ask.answer import Draft
+    from gateway.ask.scene import Scene
+    from gateway.dialogue import Answer, Question
+    from gateway.model import Pet, Window
+
+__all__ = ["CAN_ASK", "reply"]
+
+CAN_ASK = (
+    "why something changed, how much or how often, since when, whether it is more than usual, "
+    "who more, what is in a food, what is on file, or whether a device still works"
+)
+_MOST_PETS = 4
+_AROUND_DAYS = 28
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """One question being answered."""
+
+    scene: Scene
+    question: Question
+    draft: Draft
+    earlier: Answer | None
+
+    def window(self) -> Window:
+        """The question's window; symbolic ones are resolved by stored events, else the week."""
+        question, scene = self.question, self.scene
+        if question.window is not None:
+            return question.window
+        if question.window_label == "SINCE:food_change":
+            changed = self._last_food_change()
+            if changed is not None:
+                return scene.window("SINCE:food_change", min(changed, scene.today), scene.today)
+        return scene.week()
+
+    def _last_food_change(self) -> str | None:
+        for pet_id in self.question.pets:
+            feedings = self.scene.reader.feedings(self.scene.home, pet_id)
+            if len(feedings) > 1 and feedings[-1].start_ms <= self.scene.now_ms:
+                return local_day(feedings[-1].start_ms, self.scene.zones)
+        return None
+
+    def pets(self) -> tuple[Pet, ...]:
+        return self.scene.pets(self.question.pets)
+
+
+def reply(scene: Scene, question: Question, draft: Draft, *, earlier: Answer | None) -> None:
+    """Write the reply to a question that names no danger."""
+    turn = _Turn(scene, question, draft, earlier)
+    if question.pets == ("?",) or question.answer_class == "clarify":
+        _clarify(turn)
+        return
+    if any(pet.status in (PetStatus.DIED, PetStatus.GONE) for pet in turn.pets()) and question.metric is not None:
+        gone = next(pet for pet in turn.pets() if pet.status in (PetStatus.DIED, PetStatus.GONE))
+        draft.say(NoticeKind.SHORT, f"{gone.name}'s records are kept, and nothing is compared with a usual any more")
+        return
+    for said, meant in question.corrections:
+        draft.say(NoticeKind.CLARIFY, f'"{said}" is read as "{meant}"')
+    _REPLIES.get(question.intent, _refuse)(turn)
+
+
+def _clarify(turn: _Turn) -> None:
+    """Ask back, naming the candidates; nothing is guessed."""
+    known = {pet.id: pet.name for pet in turn.scene.home.pets}
+    names = [known.get(one, one) for one in turn.question.candidates] or [known[one] for one in sorted(known)]
+    turn.draft.say(NoticeKind.CLARIFY, f"Which pet do you mean: {joined(names, last='or')}?")
+
+
+def _refuse(turn: _Turn) -> None:
+    """A question that cannot be read, or is not about this home: say so, and what can be asked."""
+    rule = turn.question.rule
+    opening = {
+        "empty": "No question arrived",
+        "too_long": "That is longer than I read (500 characters)",
+        "unreadable": "I can't read that",
+    }.get(rule, "That is not something the records of this home can answer")
+    if turn.question.answer_class == "GENERAL":
+        opening = (
+            "No record of this home can answer that; that is yours to decide, and your vet's where it is health"
+        )
+    turn.draft.say(NoticeKind.SHORT, opening)
+    turn.draft.say(NoticeKind.NEXT, f"You can ask {CAN_ASK}")
+
+
+def _each_pet(turn: _Turn, say: Callable[[Pet], None]) -> None:
+    """One paragraph a pet, its name first where there are several."""
+    pets = turn.pets()
+    for pet in pets[:_MOST_PETS]:
+        if len(pets) > 1:
+            turn.draft.paragraph()
+            turn.draft.say(NoticeKind.SHORT, f"{pet.name}:")
+        say(pet)
+
+
+def _explain(turn: _Turn) -> None:
+    window = turn.window()
+    _each_pet(turn, lambda pet: explain_change(turn.scene, turn.question, turn.draft, pet, window))
+
+
+def _trend(turn: _Turn) -> None:
+    window = turn.window()
+    _each_pet(turn, lambda pet: periods.trend(turn.scene, turn.question, turn.draft, pet, window))
+
+
+def _quantity(turn: _Turn) -> None:
+    window = turn.window()
+    _each_pet(turn, lambda pet: amounts.quantity(turn.scene, turn.question, turn.draft, pet, window))
+
+
+def _onset(turn: _Turn) -> None:
+    foods = [subject for subject in turn.question.subjects if subject.startswith("food:")]
+    window = turn.window()
+    for pet in turn.pets()[:_MOST_PETS]:
+        if turn.question.metric is None and foods:
+            periods.food_since(turn.scene, turn.draft, pet, foods[0])
+        elif turn.question.metric is not None:
+            periods.since_when(turn.scene, turn.question, turn.draft, pet, window)
+
+
+def _event_kind(turn: _Turn) -> str:
+    return "refill" if turn.question.metric == "refill" else "meal"
+
+
+def _device_subject(turn: _Turn) -> str | None:
+    named = [s.partition(":")[2] for s in turn.question.subjects if s.startswith("device:")]
+    return named[0] if len(named) == 1 else None
+
+
+def _event_when(turn: _Turn) -> None:
+    if turn.question.metric is None:
+        lookups.logged(turn.scene, turn.question, turn.draft, turn.pets())
+        return
+    for pet in turn.pets() or (None,):
+        amounts.last_event(turn.scene, turn.draft, _event_kind(turn), pet=pet, device=_device_subject(turn))
+
+
+def _event_check(turn: _Turn) -> None:
+    if turn.question.metric is None:
+        lookups.logged(turn.scene, turn.question, turn.draft, turn.pets())
+        return
+    for pet in turn.pets() or (None,):
+        amounts.events_in(
+            turn.scene, turn.draft, _event_kind(turn), turn.window(), pet=pet, device=_device_subject(turn)
+        )
+
+
+def _compare_pets(turn: _Turn) -> None:
+    window = turn.question.window or turn.scene.window("P30D", add_days(turn.scene.today, -29), turn.scene.today)
+    amounts.compare_pets(turn.scene, turn.question, turn.draft, turn.pets(), window)
+
+
+def _compare_periods(turn: _Turn) -> None:
+    scene, label = turn.scene, turn.question.window_label or ""
+    for pet in turn.pets()[:_MOST_PETS]:
+        if label.startswith("AROUND:"):
+            changed = lookups.exposure_start(scene, turn.question, pet)
+            if changed is None:
+                turn.draft.say(NoticeKind.SHORT, "When that began is not on file, so before and after can't be cut")
+                continue
+            turn.draft.say(NoticeKind.ABSENCE, f"Counted from {day(changed, year_of=scene.today)}")
+            last = min(add_days(changed, _AROUND_DAYS), scene.today)
+            windows = (
+                scene.window("AFTER", min(add_days(changed, 1), last), last),
+                scene.window("BEFORE", add_days(changed, -_AROUND_DAYS), add_days(changed, -1)),
+            )
+        else:
+            later = turn.window()
+            windows = (later, periods.whole_week_before(scene, later))
+        periods.compare_periods(scene, turn.question, turn.draft, pet, windows)
+
+
+def _select_pets(turn: _Turn) -> None:
+    periods.select_pets(turn.scene, turn.question, turn.draft, turn.pets(), turn.window())
+
+
+def _overview(turn: _Turn) -> None:
+    _each_pet(turn, lambda pet: periods.overview(turn.scene, turn.draft, pet, turn.scene.week()))
+
+
+_REPLIES: dict[str, Callable[[_Turn], None]] = {
+    "explain_change": _explain,
+    "cause_check": _explain,
+    "trend": _trend,
+    "quantity": _quantity,
+    "onset": _onset,
+    "event_when": _event_when,
+    "event_check": _event_check,
+    "compare_pets": _compare_pets,
+    "compare_periods": _compare_periods,
+    "select_pets": _select_pets,
+    "overview": _overview,
+    "record_lookup": lambda turn: lookups.records(turn.scene, turn.question, turn.draft, turn.pets()),
+    "ingredient_lookup": lambda turn: lookups.ingredients(turn.scene, turn.question, turn.draft),
+    "food_ok": lambda turn: lookups.sources_on(turn.scene, turn.question, turn.draft),
+    "reference": lambda turn: lookups.sources_on(turn.scene, turn.question, turn.draft),
+    "normal_check": lambda turn: _trend(turn) if turn.question.pets else lookups.sources_on(
+        turn.scene, turn.question, turn.draft
+    ),
+    "med_safety": lambda turn: lookups.sources_on(turn.scene, turn.question, turn.draft),
+    "med_timing": lambda turn: lookups.medicine(turn.scene, turn.question, turn.draft, turn.pets()),
+    "device_status": lambda turn: lookups.devices(turn.scene, turn.question, turn.draft),
+    "provenance": lambda turn: lookups.provenance(turn.scene, turn.question, turn.draft, turn.earlier),
+    "correction": lambda turn: lookups.correction(turn.draft, turn.earlier),
+}  # fmt: skip

@@ -1,0 +1,279 @@
+"""Everything an owner can write down, by name: the page, the command line and the demo share it.
+
+A command takes named texts and runs inside one transaction: it is done whole or refused
+whole, with a sentence that says what must hold. Running it twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, time
+from typing import TYPE_CHECKING
+
+from gateway.errors import HouseholdError, ImportRefused
+from gateway.knowledge.household import read_household
+from gateway.knowledge.labels import read_label
+from gateway.knowledge.notes import log_kind_of, read_note
+from gateway.knowledge.passages import read_passages
+from gateway.knowledge.products import read_products
+from gateway.links.rollups import Rollups
+from gateway.links.surefeed import read_surefeed, store_surefeed
+from gateway.measure.days import instant_of, local_clock
+from gateway.model import Device, Food, Household, RecordRef, Vertex, stable_id
+from gateway.ontology.load import load
+from gateway.stored import TextRecord
+from gateway.web import Done
+
+if TYPE_CHECKING:
+    from gateway.model import Pet
+    from gateway.store import Transaction
+
+__all__ = ["COMMANDS", "run_command"]
+
+_DAY_MS = 86_400_000
+_EVERY = re.compile(r"(\d{1,4})\s*(d|days?|w|weeks?|h|hours?)\Z")
+_EVERY_MS = {"d": _DAY_MS, "w": 7 * _DAY_MS, "h": 3_600_000}
+
+
+def run_command(tx: Transaction, name: str, args: Mapping[str, str], *, now_ms: int) -> Done:
+    """Run a command inside the caller's transaction.
+
+    Raises
+    ------
+    ImportRefused, HouseholdError
+        What was given cannot hold; nothing may be kept of it.
+    """
+    command = COMMANDS.get(name)
+    if command is None:
+        raise ImportRefused(name, f"must be one of {', '.join(COMMANDS)}", field="command")
+    return command(tx, dict(args), now_ms)
+
+
+# --- reading arguments ---------------------------------------------------------------------------
+
+
+def _need(args: Mapping[str, str], name: str) -> str:
+    value = args.get(name, "").strip()
+    if not value:
+        raise ImportRefused("command", "must be given, is empty", field=name)
+    return value
+
+
+def _pet(tx: Transaction, args: Mapping[str, str]) -> Pet:
+    asked = _need(args, "pet")
+    home = tx.household()
+    for pet in home.pets:
+        if asked in (pet.id, pet.name) or asked.casefold() in (pet.name.casefold(), *map(str.casefold, pet.aliases)):
+            return pet
+    known = ", ".join(pet.name for pet in home.pets) or "nobody yet"
+    raise ImportRefused("command", f"must be a pet of this home ({known}), is {asked!r}", field="pet")
+
+
+def _instant(tx: Transaction, text: str, field: str) -> int:
+    """A local date (taken at noon) or a local date and time, in ms UTC of the home's zone."""
+    home = tx.household()
+    if not home.zones:
+        raise HouseholdError("the home must have a time zone first: scentwalk household import FILE.toml")
+    try:
+        if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
+            day, at = date.fromisoformat(text), time(12)
+        else:
+            instant = datetime.fromisoformat(text)
+            if instant.tzinfo is not None:
+                return round(instant.timestamp() * 1000)
+            day, at = instant.date(), instant.time()
+    except ValueError:
+        raise ImportRefused(
+            "command", f"must be a date such as 2026-07-03 or 2026-07-03T08:00, is {text!r}", field=field
+        ) from None
+    return instant_of(day.isoformat(), at.hour * 60 + at.minute, home.zones).at_ms
+
+
+def _every_ms(text: str) -> int:
+    found = _EVERY.match(text.strip().lower())
+    if found is None or int(found[1]) == 0:
+        raise ImportRefused("command", f"must be a span such as 30d, 4w or 12h, is {text!r}", field="every")
+    return int(found[1]) * _EVERY_MS[found[2][0]]
+
+
+def _sha8(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+# --- commands ------------------------------------------------------------------------------------
+
+
+def _household(tx: Transaction, args: dict[str, str], _now_ms: int) -> Done:
+    file = read_household(_need(args, "text"), source=args.get("source", "household"))
+    tx.save_household(file.household, valid_from_ms=0)
+    for record in file.stated:
+        tx.save_text(record)
+    Rollups(load()).rebuild(tx, tx.household())
+    home = file.household
+    return Done(f"Kept {len(home.pets)} pets, {len(home.devices)} devices and {len(home.foods)} foods.")
+
+
+def _surefeed(tx: Transaction, args: dict[str, str], _now_ms: int) -> Done:
+    data = _need(args, "text").encode()
+    history = read_surefeed(data, source=args.get("source", "surefeed"), zone=_need(args, "zone"))
+    stored = store_surefeed(tx, history, rollups=Rollups(load()))
+    pets = ", ".join(pet.name for pet in history.pets)
+    left = "".join(f", {count} {category} rows left out" for category, count in history.left_out)
+    return Done(f"{pets}: {stored.new} new rows, {stored.known} known already{left}.")
+
+
+def _product(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
+    products = read_products(_need(args, "text"), source=args.get("source", "product"))
+    new = 0
+    for product in products:
+        food = tx.household().food_of(product.code, product.name)
+        food_id = stable_id(product.name) if food is None else food.id
+        tx.save_food(food_id, product.name if food is None else food.name, kind="food", code=product.code, aliases=())
+        new += tx.save_learned(product.learn(Vertex(f"food:{food_id}")), added_ms=now_ms)
+    return Done(f"Read {len(products)} product{'s' if len(products) != 1 else ''}, {new} new records.")
+
+
+def _passages(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
+    learned = read_passages(_need(args, "text"), source=args.get("source", "guide"), title=args.get("title"))
+    new = tx.save_learned(learned, added_ms=now_ms)
+    return Done(f"Read {len(learned.records)} passages, {new} new records, {len(learned.edges)} links.")
+
+
+def _log(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
+    pet = _pet(tx, args)
+    what = _need(args, "what")
+    at_ms = _instant(tx, _need(args, "at"), "at")
+    if at_ms > now_ms + _DAY_MS:
+        raise ImportRefused("command", "must not lie in the future", field="at")
+    kind = log_kind_of(what)
+    days = None if kind is None else load().log_kinds[kind].days
+    lasts_ms = _every_ms(args["every"]) if args.get("every") else None if days is None else days * _DAY_MS
+    record = TextRecord(
+        ref=RecordRef(f"log:{pet.id}-{at_ms}-{_sha8(what)}"),
+        kind="log",
+        title=what,
+        text=what,
+        pet=pet.id,
+        at_ms=at_ms,
+        until_ms=None if lasts_ms is None else at_ms + lasts_ms,
+        object=kind or "note",
+        facts=(("every", args["every"]),) if args.get("every") else (),
+    )
+    new = tx.save_text(record)
+    said = f'Kept "{what}" for {pet.name}.' if new else f'"{what}" for {pet.name} was kept already.'
+    return Done(said, record.ref)
+
+
+def _loglines(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
+    """A file of log entries, one JSON object a line, with the fields of the log command."""
+    source = args.get("source", "log")
+    lines = [line for line in args.get("text", "").splitlines() if line.strip()]
+    for number, line in enumerate(lines, start=1):
+        try:
+            entry = json.loads(line)
+        except json.JSONDecodeError as problem:
+            raise ImportRefused(source, f"must be a JSON object, but {problem}", line=number) from None
+        if not isinstance(entry, dict) or not all(isinstance(value, str) for value in entry.values()):
+            raise ImportRefused(source, "must be an object of texts", line=number)
+        try:
+            _log(tx, entry, max(now_ms, _instant(tx, entry.get("at", ""), "at")))
+        except ImportRefused as problem:
+            raise ImportRefused(source, str(problem), line=number) from None
+    return Done(f"Kept {len(lines)} log entries.")
+
+
+def _food(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
+    pet, name, at_ms = _pet(tx, args), _need(args, "name"), _instant(tx, _need(args, "at"), "at")
+    known = tx.household().food_of(args.get("code", ""), name)
+    food = Food(stable_id(name), name) if known is None else known
+    code = args.get("code") or food.code or f"own-{food.id}"
+    tx.save_food(food.id, food.name, kind="food", code=code, aliases=())
+    label = args.get("label", "").strip()
+    opens = None
+    if label:
+        learned = read_label(code, label, title=name, source="typed in by the owner", food=Vertex(f"food:{food.id}"))
+        tx.save_learned(learned, added_ms=now_ms)
+        opens = learned.records[0].ref
+    record = TextRecord(
+        ref=RecordRef(f"log:{pet.id}-{at_ms}-{_sha8(name)}"),
+        kind="log",
+        title=food.name,
+        text=f"{food.name} given to {pet.name}",
+        pet=pet.id,
+        at_ms=at_ms,
+        object="food_change",
+    )
+    tx.save_text(record)
+    without = "" if label else " I know when the food changed, not what is in it."
+    return Done(f"Kept {food.name} for {pet.name}.{without}", opens or record.ref)
+
+
+def _note(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
+    pet = _pet(tx, args)
+    at_ms = _instant(tx, _need(args, "at"), "at")
+    learned = read_note(_need(args, "text"), pet=pet, at_ms=at_ms, author=args.get("author", "vet"))
+    tx.save_learned(learned, added_ms=now_ms)
+    return Done(f"Kept the note for {pet.name}, word for word.", learned.records[0].ref)
+
+
+def _wrong(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
+    reason, ref, hypothesis = _need(args, "reason"), args.get("ref"), args.get("hypothesis")
+    if bool(ref) == bool(hypothesis):
+        raise ImportRefused("command", "must name either a link or a supposed cause", field="ref")
+    if ref:
+        try:
+            edge = RecordRef(ref)
+        except ValueError as problem:
+            raise ImportRefused("command", str(problem), field="ref") from None
+        if edge.kind != "edge" or not tx.is_stored(edge):
+            raise ImportRefused("command", f"must be a stored link, is {ref!r}", field="ref")
+        number = tx.add_wall(edge=edge, hypothesis=None, reason=reason, marked_ms=now_ms)
+    else:
+        number = tx.add_wall(edge=None, hypothesis=hypothesis, reason=reason, marked_ms=now_ms)
+    return Done(f"Marked as wrong (mark {number}). Undo it with: scentwalk undo {number}")
+
+
+def _undo(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
+    text = _need(args, "number")
+    if not text.isdecimal() or not tx.undo_wall(int(text), undone_ms=now_ms):
+        raise ImportRefused("command", f"must be the number of an open mark, is {text!r}", field="number")
+    return Done(f"Mark {text} is taken back.")
+
+
+def _bind(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
+    device, pets = _need(args, "device"), frozenset(_need(args, "pets").replace(" ", "").split(","))
+    at_ms = _instant(tx, args["at"], "at") if args.get("at") else now_ms
+    home = tx.household()
+    if all(device != known.id for known in home.devices):
+        kind = _need(args, "kind")
+        if kind not in load().device_kinds:
+            raise ImportRefused(
+                "command", f"must be one of {', '.join(load().device_kinds)}, is {kind!r}", field="kind"
+            )
+        try:
+            added = Device(device, kind, device.replace("_", " "))
+        except ValueError as problem:
+            raise ImportRefused("command", str(problem), field="device") from None
+        tx.save_household(Household(zones=home.zones, devices=(added,)), valid_from_ms=0)
+    tx.bind(device, pets, valid_from_ms=at_ms)
+    Rollups(load()).rebuild(tx, tx.household(), (device,))
+    since = local_clock(at_ms, home.zones)
+    return Done(f"{device} serves {', '.join(sorted(pets))} from {since:%Y-%m-%d %H:%M} on.")
+
+
+COMMANDS: dict[str, Callable[[Transaction, dict[str, str], int], Done]] = {
+    "household": _household,
+    "surefeed": _surefeed,
+    "product": _product,
+    "passages": _passages,
+    "log": _log,
+    "loglines": _loglines,
+    "food": _food,
+    "note": _note,
+    "wrong": _wrong,
+    "undo": _undo,
+    "bind": _bind,
+}
