@@ -308,8 +308,10 @@ def test_a_pet_that_is_not_here_gets_no_usual(fresh, status):
 
 def test_the_blind_spots_are_part_of_every_headline(reader):
     home = reader.household()
-    for pet in home.pets:
-        assert "vomiting, limping, urine and pain" in headline(reader, home, pet, now_ms=NOW_MS).blind
+    said = {pet.id: headline(reader, home, pet, now_ms=NOW_MS).blind for pet in home.pets}
+    assert said["max"] == "The bowl and tracker can't see vomiting, limping, urine or pain."
+    assert said["luna"] == "The bowl can't see vomiting, limping, urine or pain."
+    assert said["odd"] == "No device is bound to this pet."
 
 
 # --- trends ---------------------------------------------------------------------------------------

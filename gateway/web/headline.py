@@ -78,8 +78,12 @@ def _blind(home: Household, pet: Pet) -> str:
         for binding in home.bindings
         if binding.device == device.id and pet.id in binding.pets and binding.valid_to_ms is None
     }
+    if not kinds:
+        return "No device is bound to this pet."
+    known = load().device_kinds
+    names = sorted(known[kind].plain if kind in known else kind.replace("_", " ") for kind in kinds)
     unseen = ["vomiting", "limping", *(() if "litter_box" in kinds else ("urine",)), "pain"]
-    return f"What no device here can see: {joined(unseen)}."
+    return f"The {joined(names)} can't see {joined(unseen, last='or')}."
 
 
 def _devices(weeks: tuple[_Week, ...]) -> str:
