@@ -22,7 +22,7 @@ from gateway.measure.alarms import (
     weight_floor,
 )
 from gateway.measure.days import HOUR_MS, SLOT_MS, add_days, day_interval
-from gateway.measure.rollup import Sample, counter_increase, merge_intervals, roll_day
+from gateway.measure.rollup import Sample, counter_increase, merge_intervals, roll_day, with_sample
 from gateway.measure.slow import reference_level, slow_change, theil_sen
 from gateway.model import Interval, ZonePeriod
 from tests.measure_worlds import LAST, daily, grid_of_days
@@ -234,6 +234,14 @@ def test_no_part_of_a_sample_is_lost_or_counted_in_two_days(samples) -> None:
     around = [add_days(DAY, shift) for shift in (-1, 0, 1)]
     total = sum(roll_day(samples, (), day, NEW_YORK).total for day in around)
     assert total == sum(sample.value for sample in samples)
+
+
+@given(samples=samples)
+def test_a_day_extended_by_one_sample_equals_a_day_rolled_again(samples) -> None:
+    inside = [sample for sample in samples if WHOLE.start_ms <= sample.start_ms < WHOLE.end_ms]
+    for taken in range(len(inside)):
+        extended = with_sample(roll_day(inside[:taken], (), DAY, NEW_YORK), inside[taken], WHOLE)
+        assert extended == roll_day(inside[: taken + 1], (), DAY, NEW_YORK)
 
 
 @given(samples=samples)

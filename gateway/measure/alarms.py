@@ -44,10 +44,12 @@ _LEAST_INDEX = 0.05
 """A day at a twentieth of usual and a day of nothing are the same surprise."""
 _LEAST_SPREAD = 0.05
 _UNCERTAIN_LEVEL = 1.115
-_UNCERTAIN_MEMORY = 0.5
-"""The threshold is enlarged by 1.115 (1 + phi / 2): a level and a memory estimated from 56
-days double the false rate of known ones (Jones, Champ & Rigdon 2004, J. Qual. Tech. 36:361;
-factors by simulation, ``tests/calibrate.py`` prints what they give)."""
+_UNCERTAIN_MEMORY = 2.0
+_SLIGHT_MEMORY = 0.15
+"""The threshold is enlarged by 1.115, and by 2 for each unit of phi above .15 (what 56 days
+without memory show by chance): a level and a memory estimated from 56 days double the false
+rate of known ones (Jones, Champ & Rigdon 2004, J. Qual. Tech. 36:361; factors by simulation,
+``tests/calibrate_measure.py`` prints what they give)."""
 _LEAST_HISTORY = 28
 _DAY_MS = 24 * HOUR_MS
 _HEARD_GAP_MS = 15 * 60_000
@@ -118,7 +120,7 @@ def notice_on(grid: DayGrid, last: str, *, false_per_year: float = 1.0) -> Notic
     innovations = (away[recent] - before.mean()) / spread
     innovations[1:] -= memory.phi * innovations[:-1] * (np.diff(grid.ordinals[recent]) == 1)
     innovations /= np.sqrt(1.0 - memory.phi**2)
-    enlarged = _UNCERTAIN_LEVEL * (1.0 + _UNCERTAIN_MEMORY * memory.phi)
+    enlarged = _UNCERTAIN_LEVEL * (1.0 + _UNCERTAIN_MEMORY * max(memory.phi - _SLIGHT_MEMORY, 0.0))
     threshold = cusum_threshold(false_per_year) * enlarged
     for direction in (1, -1):
         total, start = _cusum(direction * innovations)

@@ -46,7 +46,7 @@ _FEW_COUNTS = 10.0
 _LEAST_LEVELS = 8
 _UNATTRIBUTED = 0.1
 _TEST, _SIDE, _POWER = 0.975, 0.95, 0.80
-_ONE_DAY_SPREADS = 3.0
+_ONE_DAY_SPREADS = 4.0
 _BLIND = 1.5
 """Standard error of a log ratio beyond which a range would span a factor of a hundred."""
 

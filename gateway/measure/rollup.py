@@ -24,6 +24,7 @@ __all__ = [
     "merge_intervals",
     "roll_day",
     "split_over_slots",
+    "with_sample",
 ]
 
 _MG_PER_UNIT = {"mg": 1.0, "g": 1e3, "kg": 1e6, "lb": 453_592.37, "oz": 28_349.523125}
@@ -126,6 +127,34 @@ def roll_day(
         counts=tuple(counts),
         sums=tuple(sums),
         covered_ms=tuple(heard),
+    )
+
+
+def with_sample(roll: DayRoll, sample: Sample, whole: Interval) -> DayRoll:
+    """A day's roll with one more sample that begins in it and whose key is new.
+
+    Equal, byte for byte, to rolling all samples again; sums are whole numbers, so nothing
+    drifts. ``whole`` is the day's interval.
+    """
+    counts, sums = list(roll.counts), list(roll.sums)
+    slot = (sample.start_ms - whole.start_ms) // SLOT_MS
+    counts[slot] += 1
+    parts: Iterable[tuple[int, int]] = ((slot, sample.value),)
+    if sample.end_ms > sample.start_ms:
+        parts = tuple(split_over_slots(sample, whole))
+    added = 0
+    for at, part in parts:
+        sums[at] += part
+        added += part
+    return DayRoll(
+        n=roll.n + 1,
+        total=roll.total + added,
+        squares=roll.squares + sample.value**2,
+        least=sample.value if roll.least is None else min(roll.least, sample.value),
+        most=sample.value if roll.most is None else max(roll.most, sample.value),
+        counts=tuple(counts),
+        sums=tuple(sums),
+        covered_ms=roll.covered_ms,
     )
 
 
