@@ -372,8 +372,10 @@ def _inverse(order: Ints) -> Ints:
 
 def _laid_out(names: Names, pairs: _PairList, black: NDArray[np.bool_]) -> Graph:
     """The matrix of pairs, given which vertices are black (an independent set)."""
-    n, reds = len(names), int(len(names) - black.sum())
+    n = len(names)
     degree = np.bincount(pairs.low, minlength=n) + np.bincount(pairs.high, minlength=n)
+    black = black | (degree == 0)  # a vertex that lost its last edge has nothing to be red for
+    reds = int(n - black.sum())
     order = np.lexsort((np.where(black, degree, -degree), black)).astype(np.int32)
     place = _inverse(order)
     rows = np.maximum(place[pairs.low], place[pairs.high])

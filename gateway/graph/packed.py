@@ -80,7 +80,9 @@ def unpack(
     columns = np.frombuffer(cut[2], dtype="<u4" if width == 4 else "<u2").astype(np.int32)
     steps = np.frombuffer(cut[3], dtype="<u2")
     offsets = np.frombuffer(packed.names[: 4 * (n + 1)], dtype="<u4").astype(np.int32)
-    if int(indptr[-1]) != pairs or (pairs and int(columns.max()) >= reds):
+    # the walk's kernels check no bounds: what is wrong here must not reach them
+    rising = int(indptr[0]) == 0 and int(indptr[-1]) == pairs and bool((np.diff(indptr) >= 0).all())
+    if not rising or (pairs and not 0 <= int(columns.min()) <= int(columns.max()) < reds):
         raise GraphError(f"a packed graph's columns must name its {reds} red vertices, and its rows {pairs} pairs")
     if (pairs and int(steps.min()) == 0) or int(offsets[-1]) != len(packed.names) - 4 * (n + 1):
         raise GraphError("a packed graph's beliefs must be above 0 and its names complete")

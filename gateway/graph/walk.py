@@ -25,6 +25,7 @@ Methods for Sparse Linear Systems (2003), 14.2 for the elimination.
 from __future__ import annotations
 
 from dataclasses import InitVar, dataclass
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -109,12 +110,12 @@ class Ranking:
 class _System:
     """The equation of one graph, hub exponent and restart, in red-black places (reds first).
 
-    ``shape`` and ``arrays`` are C, lent by the graph. ``root_d`` is d^1/2 (1 where d = 0),
-    ``scale`` is S (0 where d = 0), ``follow`` is c = 1 - restart, ``carry`` is c S^2 on the
-    blacks and ``back`` is -c S on the reds. ``rounding`` bounds the L1 error of evaluating a
-    residual in float64: a sum of k terms is off by at most k half-ulps of its size (Higham,
-    Accuracy and Stability of Numerical Algorithms, 2002, 3.1); the longest row sets k, and
-    all of pi together is 1.
+    ``shape`` and ``arrays`` are C, lent by the graph. On the reds, ``root_d`` is d^1/2 and
+    ``scale`` is S; on the blacks, ``carry`` is c S^2 and ``lift`` is d^1/2 / S, with
+    c = 1 - restart. A vertex without edges is black, its ``carry`` and ``lift`` are 0.
+    ``rounding`` bounds the L1 error of evaluating a residual in float64: a sum of k terms is
+    off by at most k half-ulps of its size (Higham, Accuracy and Stability of Numerical
+    Algorithms, 2002, 3.1); the longest row sets k, and all of pi together is 1.
     """
 
     shape: tuple[int, int]
@@ -122,38 +123,43 @@ class _System:
     root_d: Floats
     scale: Floats
     carry: Floats
-    back: Floats
-    follow: float
+    lift: Floats
+    restart: float
     rounding: float
+
+    @property
+    def follow(self) -> float:
+        return 1.0 - self.restart
 
     def schur(self, z: Floats, pushed: Floats, out: Floats) -> None:
         """Out = (I - c M_RR - c^2 M_RB M_BR) z for a red vector, by two half-products with C.
 
-        ``pushed`` (vertices,) is left with ``carry`` times W S z on its black places.
+        ``pushed`` (vertices,) is left with c S^2 W S z on its black places.
         """
         reds = len(z)
-        scaled = self.scale[:reds] * z
+        scaled = self.scale * z
         pushed.fill(0.0)
         csr_matvec(*self.shape, *self.arrays, scaled, pushed)
         out[:] = pushed[:reds]
         pushed[:reds] = scaled
         pushed[reds:] *= self.carry
-        self.gather(pushed, out)
-        out *= self.back
+        csc_matvec(*self.shape[::-1], *self.arrays, pushed, out)  # out += C^T pushed
+        out *= self.scale
+        out *= -self.follow
         out += z
 
-    def gather(self, weight: Floats, out: Floats) -> None:
-        """Out += C^T weight, for a vector in places."""
-        csc_matvec(*self.shape[::-1], *self.arrays, weight, out)
+    def mass(self, z: Floats, pushed: Floats, black_seeds: NDArray[np.int32], start: float) -> Floats:
+        """Stationary mass in places, from a red vector and what `schur` left in ``pushed``.
 
-    def mass(self, z: Floats, pushed: Floats, force: Floats) -> Floats:
-        """Stationary mass in places: the blacks follow exactly from the reds."""
+        A black vertex has what it is handed, and where it is a seed r s besides, with s =
+        ``start``; a seed without edges (always black) keeps all of s.
+        """
         reds = len(z)
-        out = force.copy()
-        out[:reds] = z
-        black_scale = self.scale[reds:]
-        out[reds:] += np.divide(pushed[reds:], black_scale, where=black_scale > 0.0, out=np.zeros(len(black_scale)))
-        out *= self.root_d
+        out = pushed.copy()
+        np.multiply(z, self.root_d, out=out[:reds])
+        out[reds:] *= self.lift
+        alone = self.lift[black_seeds] == 0.0
+        out[reds + black_seeds] += np.where(alone, start, self.restart * start)
         return out
 
 
@@ -177,17 +183,18 @@ def _system(graph: Graph, hub_exponent: float, restart: float) -> _System:
         strength = row_sums(np.ones(graph.vertex_count))
         joined = strength > 0.0
         damping = np.power(strength, -hub_exponent, where=joined, out=np.zeros(len(strength)))
-        root_d = np.sqrt(damping * row_sums(damping), where=joined, out=np.ones(len(strength)))
-        scale, follow = damping / root_d, 1.0 - restart
+        root_d = np.sqrt(damping * row_sums(damping))
+        scale = np.divide(damping, root_d, where=joined, out=np.zeros(len(strength)))
+        follow, black_scale = 1.0 - restart, scale[reds:]
         longest = int(np.diff(graph.indptr).max() + np.bincount(graph.columns, minlength=1).max())
         made[hub_exponent, restart] = _System(
             shape=shape,
             arrays=arrays,
-            root_d=root_d,
-            scale=scale,
-            carry=follow * scale[reds:] ** 2,
-            back=-follow * scale[:reds],
-            follow=follow,
+            root_d=root_d[:reds],
+            scale=scale[:reds],
+            carry=follow * black_scale**2,
+            lift=np.divide(root_d[reds:], black_scale, where=joined[reds:], out=np.zeros(len(black_scale))),
+            restart=restart,
             rounding=2.0 * float(np.finfo(np.float64).eps) * (longest + _STEPS) / restart,
         )
     return made[hub_exponent, restart]
@@ -253,16 +260,21 @@ def walk(
         return Ranking(np.zeros(0), seeds, frozenset(), restart, hub_exponent, 0.0, 0, 0, _WALK)
     system = _system(graph, hub_exponent, restart)
     places = graph.place[ids]
-    alone = system.scale[places] == 0.0
-    start = np.zeros(graph.vertex_count)
-    start[places[~alone]] = 1.0 / len(seeds)
-    moved, error, iterations = _solve(system, start, restart=restart, tol=tol, top=top)
+    solved = _solve(system, np.sort(places), tol=tol, top=top)
     mass = np.empty(graph.vertex_count)
-    mass[graph.order] = moved
-    mass[ids[alone]] = 1.0 / len(seeds)  # of seeds without edges: it never moves
-    proven = top or 0 if _top_is_certain(mass, top, error) else 0
-    walled_in = frozenset(ids[alone].tolist())
-    return Ranking(mass, seeds, walled_in, restart, hub_exponent, error, proven, iterations, _WALK)
+    mass[graph.order] = solved.mass
+    alone = np.append(system.root_d, system.lift)[places] == 0.0
+    return Ranking(
+        mass=mass,
+        seeds=seeds,
+        walled_in=frozenset(ids[alone].tolist()),
+        restart=restart,
+        hub_exponent=hub_exponent,
+        error=solved.error,
+        certified_top=top or 0 if _top_is_certain(mass, top, solved.error) else 0,
+        iterations=solved.iterations,
+        token=_WALK,
+    )
 
 
 def _top_is_certain(mass: Floats, count: int | None, error: float) -> bool:
@@ -285,40 +297,48 @@ def _dot(one: Floats, other: Floats) -> float:
     return float(np.add.reduce(one * other))
 
 
-def _solve(system: _System, start: Floats, *, restart: float, tol: float, top: int | None) -> tuple[Floats, float, int]:
+class _Solved(NamedTuple):
+    """The mass in places, its certified L1 error, and how many iterations it took."""
+
+    mass: Floats
+    error: float
+    iterations: int
+
+
+def _solve(system: _System, seeds: NDArray[np.int32], *, tol: float, top: int | None) -> _Solved:
     """Conjugate gradient on the reds; blacks follow exactly. Everything in places.
 
     With c = 1 - r, f = r d^-1/2 s and R, B for red and black:
     (I - c M_RR - c^2 M_RB M_BR) z_R = f_R + c M_RB f_B, then z_B = f_B + c M_BR z_R.
     The black rows' residual is 0, so the residual of pi is d_R^1/2 times that of the reds.
-
-    Returns the mass, its certified L1 error, and the iterations.
     """
-    reds = system.shape[1]
-    force = start / system.root_d
-    force *= restart
-    right, applied, pushed = np.zeros(reds), np.empty(reds), np.empty(len(start))
-    if start[reds:].any():
-        np.multiply(system.scale, force, out=pushed)
-        pushed[:reds] = 0.0
-        system.gather(pushed, right)
-        right *= -system.back
-    right += force[:reds]
+    n, reds = system.shape
+    start = 1.0 / len(seeds)
+    share = system.restart * start
+    red_seeds, black_seeds = seeds[seeds < reds], seeds[seeds >= reds] - reds
+    right, applied, pushed = np.zeros(reds), np.empty(reds), np.zeros(n)
+    if len(black_seeds):
+        # S f = r s S d^-1/2 = r s / lift: what a black seed hands to its neighbours
+        handed = system.lift[black_seeds]
+        pushed[reds + black_seeds] = np.divide(share, handed, where=handed > 0.0, out=np.zeros(len(handed)))
+        csc_matvec(reds, n, *system.arrays, pushed, right)
+        right *= system.follow * system.scale
+    right[red_seeds] += share / system.root_d[red_seeds]
     z = np.zeros(reds)
     residual = right.copy()
     direction = residual.copy()
     energy = _dot(residual, residual)
     next_look = 1.0
     for iteration in range(_MAX_ITERATIONS + 1):
-        bound = _l1(system.root_d[:reds], residual) / restart + system.rounding
+        bound = _l1(system.root_d, residual) / system.restart + system.rounding
         if bound <= tol or (top is not None and bound <= next_look):
             # the recurrence drifts from the truth by rounding: prove it on a fresh residual
             system.schur(z, pushed, applied)
             np.subtract(right, applied, out=residual)
-            bound = _l1(system.root_d[:reds], residual) / restart + system.rounding
-            mass = system.mass(z, pushed, force)
+            bound = _l1(system.root_d, residual) / system.restart + system.rounding
+            mass = system.mass(z, pushed, black_seeds, start)
             if bound <= tol or _top_is_certain(mass, top, bound):
-                return mass, bound, iteration
+                return _Solved(mass, bound, iteration)
             energy = _dot(residual, residual)
             next_look = bound / _LOOK
         if iteration == _MAX_ITERATIONS:
