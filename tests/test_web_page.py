@@ -66,6 +66,7 @@ ROUTES = (
     "/series/luna.intake",
     "/series/max.restless",
     "/deadletters",
+    "/marks",
     "/log",
     "/food",
     "/note",
@@ -335,6 +336,25 @@ def test_a_link_marked_wrong_says_so_everywhere_and_can_be_undone(writable):
     writable.post("/undo", data={"number": number[1], "ref": ATE.ref.text})
     assert "marked wrong by you" not in writable.get(where).text
     assert 'class="cross"' not in writable.get("/answer/1").text
+
+
+def test_a_cause_marked_wrong_is_listed_in_words_and_can_be_undone(home, writable):
+    page = writable.get("/answer/1").text
+    where = next(address for address in hrefs(page) if address.startswith("/wrong?hypothesis="))
+    assert "Acme Chicken &amp; Rice as the reason for itching in Max" in writable.get(where).text
+    name = unquote(where.partition("=")[2])
+    writable.post("/wrong", data={"hypothesis": name, "reason": "he ate it for years"})
+    with Snapshot(home.path) as reader:
+        assert [(wall[1], wall[2]) for wall in reader.walls(at_ms=2**62)] == [
+            (None, "food:acme_chicken>sign:itch@pet:max")
+        ]
+    listed = writable.get("/marks").text
+    assert "Acme Chicken &amp; Rice as the reason for itching in Max" in listed
+    assert "he ate it for years" in listed
+    number = re.search(r'name="number" value="(\d+)"', listed)
+    assert number
+    assert writable.post("/undo", data={"number": number[1]}).headers["location"] == "/marks"
+    assert "he ate it for years" not in writable.get("/marks").text
 
 
 # --- the command door ----------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from gateway.measure.days import add_days, day_interval
 from gateway.model import Evidence, Mass, PetStatus, RecordRef, Series
 from gateway.ontology.load import load
 from gateway.store import Database, Snapshot
+from gateway.web.answers import Sentence
 from gateway.web.chart import ChartLink, draw_chart, read_chain
 from gateway.web.draw import draw_trend
 from gateway.web.headline import headline
@@ -242,6 +243,26 @@ def test_no_word_of_the_machinery_reaches_an_owner(reader):
         line for ref in refs for line in (open_record(reader, ref).title, *open_record(reader, ref).lines)
     ).lower()
     assert not {word for word in ("baseline", "belief", "plausib", "mass ", "vertex", "none", "null") if word in said}
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("Call: ASPCA 888-426-4435 (may charge); Pet Poison Helpline 855-764-7661.", ["8884264435", "8557647661"]),
+        ("Your vet 555-0100.", ["5550100"]),
+        ("Animal PoisonLine 01202 509000", ["01202509000"]),
+        ("Seen Jul 14, 17:10, 205 g; weight 31.4 kg on Jun 30, 2026", []),
+        ("Dial 145", []),
+    ],
+)
+def test_under_alarm_every_phone_number_is_one_tap(text, numbers):
+    pieces = Sentence(kind="triage", text=text).pieces
+    assert [number for _, number in pieces if number] == numbers
+    assert "".join(part for part, _ in pieces) == text
+    assert Sentence(kind="caution", text=text).pieces == ((text, ""),)
 
 
 # --- headlines ------------------------------------------------------------------------------------

@@ -275,7 +275,7 @@ def answer_body() -> dict[str, object]:
                 "Put together by the hub: the food may have to do with it; a pattern, not a diagnosis.",
                 "",
                 joins=["c1", "c2", "c3"],
-                about=["food:acme_chicken>sign:itch@pet:max"],
+                about=["pet:max", "sign:itch", "food:acme_chicken"],
             ),
             claim(7, "general", "GENERAL", "Itching has many causes.", ""),
         ],
@@ -382,8 +382,9 @@ class Home:
             raise ImportRefused("label", "must list at least one ingredient, lists none", field="label")
         with Database(self.path) as database, database.transaction() as tx:
             if name == "wrong":
-                tx.add_wall(edge=RecordRef(args["ref"]), hypothesis=None, reason=args["reason"], marked_ms=NOW_MS)
-                return Done("marked wrong", RecordRef(args["ref"]))
+                edge = RecordRef(args["ref"]) if "ref" in args else None
+                tx.add_wall(edge=edge, hypothesis=args.get("hypothesis"), reason=args["reason"], marked_ms=NOW_MS)
+                return Done("marked wrong", edge)
             if name == "undo":
                 tx.undo_wall(int(args["number"]), undone_ms=NOW_MS)
                 return Done("undone")

@@ -7,13 +7,15 @@ second run. The form is the Answer JSON of CONTRACTS.md; ``layout`` is the readi
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from gateway.dialogue import EvidenceClass
-from gateway.model import RecordRef
+from gateway.ask.causes import hypothesis
+from gateway.dialogue import EvidenceClass, NoticeKind
+from gateway.model import RecordRef, Vertex
 
 __all__ = ["CLASS_WORDS", "GENERAL_LABEL", "AnswerView", "Receipt", "Sentence", "read_answer"]
 
@@ -27,6 +29,11 @@ CLASS_WORDS: Mapping[EvidenceClass, str] = {
 
 GENERAL_LABEL = "General knowledge, not from your pet's records:"
 """Mandatory before a claim without a source; shown by the page where the words do not carry it."""
+
+
+_PHONE = re.compile(r"(?<![\d-])\+?\d(?:[ -]?\d)+")
+_LEAST_DIGITS = 7
+"""Fewer digits are an amount, a time or a short code that a link would dial wrongly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,22 @@ class Sentence:
         return self.text.rstrip().rstrip(".?!") if self.cite else self.text.rstrip()
 
     @property
+    def pieces(self) -> tuple[tuple[str, str], ...]:
+        """The body as (text, number to dial or "") pieces: under alarm a phone number is one tap.
+
+        Only triage is searched; elsewhere digits are figures and dates.
+        """
+        if self.kind != NoticeKind.TRIAGE:
+            return ((self.body, ""),)
+        pieces, at = [], 0
+        for found in _PHONE.finditer(self.body):
+            number = re.sub(r"\D", "", found[0])
+            if len(number) >= _LEAST_DIGITS:
+                pieces += [(self.body[at : found.start()], ""), (found[0], number)]
+                at = found.end()
+        return (*pieces, (self.body[at:], ""))
+
+    @property
     def stop(self) -> str:
         """What ends the sentence: its own last stop, else a full stop."""
         bare = self.text.rstrip()
@@ -69,6 +92,18 @@ class Receipt:
     refs: tuple[RecordRef, ...]
     joins: tuple[str, ...]
     about: tuple[str, ...]
+
+    def hypotheses(self) -> tuple[tuple[str, str], ...]:
+        """(cause, name of "this cause makes this sign in this pet") that the owner may mark wrong.
+
+        A connection says what it is about as vertex names: one pet, one sign, its causes.
+        """
+        pets = [name for name in self.about if name.startswith("pet:")]
+        signs = [name for name in self.about if name.startswith("sign:")]
+        if not self.joins or len(pets) != 1 or len(signs) != 1:
+            return ()
+        causes = [name for name in self.about if name not in {pets[0], signs[0]}]
+        return tuple((cause, hypothesis(Vertex(cause), Vertex(pets[0]), Vertex(signs[0]))) for cause in causes)
 
 
 @dataclass(frozen=True, slots=True)

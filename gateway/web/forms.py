@@ -17,6 +17,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from gateway.ask.records import heading
+from gateway.ask.wording import first_upper
 from gateway.errors import ScentwalkError
 from gateway.measure.days import local_day
 from gateway.model import RecordRef
@@ -24,7 +25,7 @@ from gateway.ontology.load import load
 from gateway.store.reads import Reader
 from gateway.web.render import page
 from gateway.web.services import Services, is_number
-from gateway.web.views import record_href
+from gateway.web.views import hypothesis_words, record_href
 
 __all__ = ["FORMS", "Field", "Form", "Forms"]
 
@@ -180,7 +181,7 @@ class Forms:
         try:
             return RedirectResponse(f"{record_href(RecordRef(ref))}?saved=1", 303)
         except ValueError:
-            return RedirectResponse("/?saved=1", 303)
+            return RedirectResponse("/marks", 303)
 
 
 def _problem(form: Form, typed: dict[str, str]) -> str:
@@ -197,6 +198,8 @@ def _problem(form: Form, typed: dict[str, str]) -> str:
 
 def _subject(reader: Reader, typed: dict[str, str]) -> str:
     """What a mark is about, in words."""
+    if typed.get("hypothesis"):
+        return first_upper(hypothesis_words(typed["hypothesis"], reader.household(), reader.vertex_labels()))
     try:
         return heading(reader, RecordRef(typed["ref"])) if typed.get("ref") else ""
     except ValueError:

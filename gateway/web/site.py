@@ -16,10 +16,11 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from gateway.ask.records import when
+from gateway.ask.records import vertex_words, when
 from gateway.ask.wording import amount, day, day_range
 from gateway.errors import ScentwalkError, UnknownRecord
 from gateway.model import RecordRef
+from gateway.store.reads import Reader
 from gateway.web.answers import read_answer
 from gateway.web.api import Api
 from gateway.web.chart import draw_chart, read_chain
@@ -29,7 +30,7 @@ from gateway.web.forms import Forms
 from gateway.web.render import asset, page
 from gateway.web.services import Services, is_number
 from gateway.web.trend import read_trend
-from gateway.web.views import dead_letter_lines, device_page, front_page, link_to, record_href, record_page
+from gateway.web.views import dead_letter_lines, device_page, front_page, link_to, mark_lines, record_href, record_page
 
 __all__ = ["create_app"]
 
@@ -95,6 +96,7 @@ class Pages:
                 asked=when(view.as_of_ms, reader.household()),
                 restated=tuple(link_to(reader, ref) for ref in reader.restated(number)),
                 numbers={receipt.claim: place for place, receipt in enumerate(view.receipts, start=1)},
+                hypotheses={receipt.claim: _named(receipt.hypotheses(), reader) for receipt in view.receipts},
                 links={ref.text: link_to(reader, ref) for receipt in view.receipts for ref in receipt.refs},
                 chain=chain,
                 charts=tuple(draw_chart(chain, width=width, columns=columns) for width, columns in _CHART_SIZES),
@@ -142,6 +144,12 @@ class Pages:
             lines = dead_letter_lines(reader, limit=_DEAD_LETTERS_SHOWN)
         return page(self._services, "deadletters.html", lines=lines, shown=_DEAD_LETTERS_SHOWN)
 
+    def marks(self, request: Request) -> Response:  # noqa: ARG002  # every endpoint takes the request
+        """What the owner has marked wrong and not taken back."""
+        with self._services.snapshot() as reader:
+            marks = mark_lines(reader)
+        return page(self._services, "marks.html", marks=marks)
+
     def static(self, request: Request) -> Response:
         """The stylesheet and the icon."""
         found = asset(request.path_params["name"])
@@ -182,6 +190,12 @@ class Pages:
         return response
 
 
+def _named(hypotheses: tuple[tuple[str, str], ...], reader: Reader) -> tuple[tuple[str, str], ...]:
+    """Each cause in words, with the name of its hypothesis."""
+    home, labels = reader.household(), reader.vertex_labels()
+    return tuple((vertex_words(cause, home, labels), name) for cause, name in hypotheses)
+
+
 def _health(request: Request) -> Response:  # noqa: ARG001  # every endpoint takes the request
     return PlainTextResponse("ok\n")
 
@@ -204,6 +218,7 @@ def create_app(services: Services) -> Starlette:
             Route("/device/{device}", pages.device),
             Route("/series/{series}", pages.series),
             Route("/deadletters", pages.dead_letters),
+            Route("/marks", pages.marks),
             *forms.routes(),
             Route("/api/ask", api.ask, methods=["POST"]),
             Route("/api/record", api.record),

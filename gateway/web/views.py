@@ -23,12 +23,15 @@ __all__ = [
     "DevicePage",
     "FrontPage",
     "LinkTo",
+    "MarkLine",
     "PetCard",
     "RecordPage",
     "dead_letter_lines",
     "device_page",
     "front_page",
+    "hypothesis_words",
     "link_to",
+    "mark_lines",
     "record_href",
     "record_page",
 ]
@@ -278,6 +281,40 @@ def dead_letter_lines(reader: Reader, *, limit: int) -> tuple[tuple[str, str, st
             )
         )
     return tuple(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class MarkLine:
+    """An open "that's wrong": what it is about, why, since when, and its link where it is one."""
+
+    number: int
+    text: str
+    href: str | None
+    reason: str
+    since: str
+
+
+def hypothesis_words(name: str, home: Household, labels: dict[str, str]) -> str:
+    """The owner's words for ``cause>sign@pet`` as `gateway.ask.causes.hypothesis` names it."""
+    cause, _, rest = name.partition(">")
+    sign, _, pet = rest.rpartition("@")
+    words = [vertex_words(vertex, home, labels) for vertex in (cause, sign, pet)]
+    return f"{words[0]} as the reason for {words[1]} in {words[2]}"
+
+
+def mark_lines(reader: Reader) -> tuple[MarkLine, ...]:
+    """Every mark of the owner's that stands, newest first."""
+    home, labels = reader.household(), reader.vertex_labels()
+    return tuple(
+        MarkLine(
+            number=number,
+            text=hypothesis_words(name or "", home, labels) if edge is None else heading(reader, RecordRef(edge)),
+            href=None if edge is None else record_href(RecordRef(edge)),
+            reason=reason,
+            since=when(marked_ms, home),
+        )
+        for number, edge, name, reason, marked_ms in reversed(reader.walls(at_ms=_LATEST_MS))
+    )
 
 
 # --- records ----------------------------------------------------------------------------------
