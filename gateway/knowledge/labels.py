@@ -12,6 +12,7 @@ is data: nothing written on a label is ever followed.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,7 +23,7 @@ from gateway.ontology.ingredients import Form, Ingredients, Role, Term, fold_wor
 from gateway.ontology.load import load
 from gateway.stored import Document, Learned, TextRecord
 
-__all__ = ["Declared", "LabelReading", "parse_label", "read_label", "sha8"]
+__all__ = ["Declared", "LabelReading", "energy_of", "parse_label", "read_label", "sha8"]
 
 # "May contain traces" is a warning about the line, not a recipe: far below any declared set.
 _TRACE_MASS = 0.05
@@ -32,6 +33,14 @@ _ROUNDING = 0.6
 _LONGEST_PART_ENTRY = 5
 # Entries one negation is followed over; "no added X, Y, Z or W" lists stay below it.
 _LONGEST_DENIAL = 12
+# Pure fat: no food holds more energy.
+_MOST_KCAL_PER_KG = 9000.0
+_ENERGY = re.compile(
+    r"(?P<number>\d{1,4}(?:[ ,.]\d{1,3})?)\s{0,2}kcal(?:\s{0,2}ME)?\s{0,2}"
+    r"(?:/|per|pro|por)\s{0,2}(?P<per>1\s?kg|kg|100\s?g)",
+    re.IGNORECASE,
+)
+_GROUPED = re.compile(r"\d{1,2}[,.]\d{3}")
 _CONNECTIVES = frozenset({"de", "del", "of", "from", "von", "d", "la", "le"})
 _MARKS = frozenset({Role.FORM, Role.PART, Role.NEUTRAL_PART})
 _CLAUSE_ENDS = frozenset({"but", "only", "aber", "pero", "mais", "sondern"})
@@ -440,6 +449,18 @@ def read_label(
     return _Joins(code, text, known, reading, food).learned(title, source)
 
 
+def energy_of(text: str) -> float | None:
+    """Energy in kcal per kg, where the label prints it (``3,750 kcal/kg``, ``375 kcal/100 g``)."""
+    found = _ENERGY.search(text)
+    if found is None:
+        return None
+    digits = found["number"].replace(" ", "")
+    if _GROUPED.fullmatch(digits):
+        digits = digits.replace(",", "").replace(".", "")
+    kcal = float(digits.replace(",", ".")) * (10.0 if found["per"].startswith("100") else 1.0)
+    return kcal if 0.0 < kcal <= _MOST_KCAL_PER_KG else None
+
+
 class _Joins:
     """Collects edges and the evidence under them; one label is one witness."""
 
@@ -454,7 +475,7 @@ class _Joins:
         self._evidence: dict[tuple[RecordRef, RecordRef], Evidence] = {}
 
     def learned(self, title: str, source: str) -> Learned:
-        document = Document(f"label:{self._key}", "label", title, source, self._code, self._facts())
+        document = Document(f"label:{self._key}", "product", title, source, self._code, self._facts())
         self._records[self._whole] = TextRecord(
             self._whole, "label", title, self._text, document.id, object=self._code, facts=self._unread()
         )
@@ -464,7 +485,9 @@ class _Joins:
             self._list(found, title, document.id)
         if self._food is not None:
             self._household(self._food)
-        records = tuple(sorted(self._records.values(), key=lambda record: record.ref))
+        # The label as a whole comes first: it is what a reader opens.
+        whole, *spans = self._records.values()
+        records = (whole, *sorted(spans, key=lambda record: record.ref))
         return Learned(document, records, tuple(sorted(self._edges, key=_edge_key)), tuple(self._evidence.values()))
 
     def _facts(self) -> tuple[tuple[str, str], ...]:
@@ -472,6 +495,9 @@ class _Joins:
         facts = [("lists", str(len(reading.list_titles)))]
         facts += [("list", name) for name in reading.list_titles if name]
         facts += [("for", host) for host in sorted(reading.hosts)]
+        energy = energy_of(self._text)
+        if energy is not None:
+            facts.append(("kcal_per_kg", f"{energy:g}"))
         return tuple(facts)
 
     def _unread(self) -> tuple[tuple[str, str], ...]:

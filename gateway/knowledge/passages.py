@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
-from gateway.knowledge.chapters import Book, Passage, decode_text, read_book
+from gateway.errors import ImportRefused
+from gateway.knowledge.chapters import Book, Passage, read_book
 from gateway.knowledge.concepts import HOSTS, breed_host, concepts, label_of
 from gateway.knowledge.labels import sha8
 from gateway.knowledge.tables import packaged_text, table
@@ -93,25 +94,29 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
         yield start, len(text)
 
 
-def read_passages(name: str, data: bytes, *, kind: str = "passage") -> Learned:
+def read_passages(text: str, *, source: str, title: str | None = None, kind: str = "passage") -> Learned:
     """Read a guide or book.
 
     Parameters
     ----------
-    name : str
-        The file's name, for messages and as the title of last resort.
-    data : bytes
-        Markdown or plain text, UTF-8.
+    text : str
+        Markdown or plain text with chapters; ``chapters.decode_text`` makes it from a file.
+    source : str
+        Where it comes from: the file's name.
+    title : str | None
+        Its title; None takes the one it carries, else the source.
     kind : str
         The witness kind whose reliability caps it: ``guide`` or ``passage``.
 
     Raises
     ------
     ImportRefused
-        If the bytes are no such text.
+        If there is no paragraph to read.
     """
-    book = read_book(name, decode_text(name, data, what="a guide"))
-    return _learned(book, kind, source=name)
+    book = read_book(source, text)
+    if not book.passages:
+        raise ImportRefused(source, "a guide must have at least one paragraph of text, has none")
+    return _learned(book if title is None else replace(book, title=title), kind, source=source)
 
 
 @cache
