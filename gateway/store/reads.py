@@ -274,10 +274,8 @@ class Reader(DeliveryReads):
         return None if row[0] is None else str(row[0])
 
     def energy_of(self, code: str) -> float | None:
-        """Energy (kcal per kg) by the stored label of a product code, or None where none says it."""
-        for row in self._db.execute(
-            "SELECT facts FROM document WHERE kind = 'product' AND code = ? ORDER BY id", (code,)
-        ):
+        """Energy (kcal per kg) by the stored documents of a product code, or None where none says it."""
+        for row in self._db.execute("SELECT facts FROM document WHERE code = ? ORDER BY added_ms DESC, id", (code,)):
             energy = dict(unpack_pairs(row[0])).get("kcal_per_kg")
             if energy is not None:
                 return float(energy)
