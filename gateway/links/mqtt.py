@@ -150,7 +150,9 @@ class _Connection:
     def _on_disconnect(
         self, _client: Client, _data: object, _flags: DisconnectFlags, code: ReasonCode, _properties: Properties | None
     ) -> None:
-        gone = BrokerError(f"the broker closed the connection: {code}")
+        gone = BrokerError(
+            f"the broker must keep the connection (mqtt.protocol is {self._settings.protocol}), closed it: {code}"
+        )
         self._tell(self.accepted, gone)
         self._tell(self.subscribed, gone)
         self._tell(self.lost, str(code))
