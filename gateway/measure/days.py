@@ -205,6 +205,20 @@ def slot_of(at_ms: int, zones: tuple[ZonePeriod, ...]) -> tuple[str, int]:
 
 
 @lru_cache(maxsize=4096)
+def _hour_sums(day: str, zones: tuple[ZonePeriod, ...]) -> IntArray:
+    """0/1 matrix [n, 24] that sums the day's slots into local hours; equal days share one."""
+    return _one_hot(_slot_hours(day, zones))
+
+
+@lru_cache(maxsize=64)
+def _one_hot(hours: tuple[int, ...]) -> IntArray:
+    matrix = np.zeros((len(hours), 24), dtype=np.int64)
+    matrix[np.arange(len(hours)), np.array(hours)] = 1
+    matrix.setflags(write=False)
+    return matrix
+
+
+@lru_cache(maxsize=4096)
 def _slot_hours(day: str, zones: tuple[ZonePeriod, ...]) -> tuple[int, ...]:
     whole = day_interval(day, zones)
     return tuple(local_clock(at, zones).hour for at in range(whole.start_ms, whole.end_ms, SLOT_MS))
@@ -216,16 +230,27 @@ def slot_hours(day: str, zones: tuple[ZonePeriod, ...]) -> IntArray:
 
 
 def hours_from_slots(slots: IntArray, day: str, zones: tuple[ZonePeriod, ...]) -> IntArray:
-    """Sum a day's slot values, shape [n], into its 24 local hours, shape [24].
+    """Sum a day's slot values, shape [..., n], into its 24 local hours, shape [..., 24].
 
     The repeated hour of autumn collects both passes, the skipped hour of spring none.
     """
-    hours = slot_hours(day, zones)
-    if slots.shape != hours.shape:
-        raise MeasureError(f"{day} must have {hours.size} slots of 15 minutes, has shape {slots.shape}")
-    summed = np.zeros(24, dtype=np.int64)
-    np.add.at(summed, hours, slots)
-    return summed
+    matrix = _hour_sums(day, zones)
+    if slots.shape[-1:] != matrix.shape[:1]:
+        raise MeasureError(f"{day} must have {matrix.shape[0]} slots of 15 minutes, has shape {slots.shape}")
+    return np.asarray(slots @ matrix)
+
+
+@lru_cache(maxsize=4096)
+def _whole_spans(day: str, zones: tuple[ZonePeriod, ...]) -> IntArray:
+    spans = hours_from_slots(np.diff(_slot_edges(day, zones)), day, zones)
+    spans.setflags(write=False)
+    return spans
+
+
+def _slot_edges(day: str, zones: tuple[ZonePeriod, ...]) -> IntArray:
+    """Where the day's slots begin, and its end: the last slot may be shorter than 15 minutes."""
+    whole = day_interval(day, zones)
+    return np.append(np.arange(whole.start_ms, whole.end_ms, SLOT_MS, dtype=np.int64), whole.end_ms)
 
 
 def hour_spans(day: str, zones: tuple[ZonePeriod, ...], until_ms: int | None = None) -> IntArray:
@@ -234,8 +259,7 @@ def hour_spans(day: str, zones: tuple[ZonePeriod, ...], until_ms: int | None = N
     0 for the hour spring skips, 7,200,000 for the one autumn repeats; time from ``until_ms``
     on (the open day's now) does not exist yet.
     """
-    whole = day_interval(day, zones)
-    end = whole.end_ms if until_ms is None else min(max(until_ms, whole.start_ms), whole.end_ms)
-    starts = np.arange(whole.start_ms, whole.end_ms, SLOT_MS, dtype=np.int64)
-    lengths = np.clip(np.minimum(starts + SLOT_MS, end) - starts, 0, SLOT_MS)
-    return hours_from_slots(lengths, day, zones)
+    if until_ms is None or until_ms >= day_interval(day, zones).end_ms:
+        return _whole_spans(day, zones)
+    edges = np.minimum(_slot_edges(day, zones), until_ms)
+    return hours_from_slots(np.diff(np.maximum(edges, day_interval(day, zones).start_ms)), day, zones)

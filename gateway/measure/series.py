@@ -60,16 +60,15 @@ def grid_of(
     not exist yet. With ``night_only`` a row is the night 21:00-07:00 that begins on its date.
     """
     dates = dates_between(first, last)
-    by_date = {row.date: row for row in rows}
+    place = {date: index for index, date in enumerate(dates)}
     total = np.zeros((len(dates), 24))
     covered = np.zeros((len(dates), 24), dtype=np.int64)
-    span = np.zeros((len(dates), 24), dtype=np.int64)
-    for index, date in enumerate(dates):
-        span[index] = hour_spans(date, zones, now_ms)
-        row = by_date.get(date)
-        if row is not None:
-            total[index] = hours_from_slots(np.array(row.sums, dtype=np.int64), date, zones)
-            covered[index] = hours_from_slots(np.array(row.covered, dtype=np.int64), date, zones)
+    span = np.stack([hour_spans(date, zones, now_ms) for date in dates])
+    for row in rows:
+        index = place.get(row.date)
+        if index is not None:
+            slots = np.array((row.sums, row.covered), dtype=np.int64)
+            total[index], covered[index] = hours_from_slots(slots, row.date, zones)
     grid = DayGrid(dates, total, np.minimum(covered, span), span, unit, cast("Kind", kind))
     return night_grid(grid) if night_only else grid
 

@@ -35,6 +35,8 @@ from gateway.stored import DatedFrame, DayRow, DeadLetter, Document, Feeding, Te
 if TYPE_CHECKING:
     import sqlite3
 
+_OFTEN = frozenset({"motion", "beat"})
+
 _DAY = "SELECT series, date, start_ms, end_ms, n, sums, covered, set_aside, revision FROM day "
 _TEXT = (
     "SELECT r.ref, t.kind, t.title, t.text, t.document, t.pet, t.at_ms, t.until_ms, t.object, t.facts "
@@ -44,6 +46,11 @@ _EVIDENCE = (
     "SELECT e.ref, r.ref, v.true_mass, v.false_mass, v.witness, v.reliability, v.span_start, v.span_end "
     "FROM evidence v JOIN record e ON e.id = v.edge JOIN record r ON r.id = v.record "
 )
+
+
+def _rare(kinds: tuple[str, ...]) -> str:
+    """The partial indexes' own condition, for kinds they hold: only then may SQLite use them."""
+    return "" if _OFTEN & set(kinds) else "AND f.kind NOT IN ('motion', 'beat')"
 
 
 def _day(row: tuple[object, ...]) -> DayRow:
@@ -175,7 +182,7 @@ class Reader(DeliveryReads):
     ) -> tuple[DatedFrame, ...]:
         """Frames of these devices that start in ``[start_ms, end_ms)``, by time, device, boot, seq."""
         marks = ", ".join("?" for _ in devices)
-        only = "" if kinds is None else f"AND f.kind IN ({', '.join('?' for _ in kinds)}) "
+        only = "" if kinds is None else f"AND f.kind IN ({', '.join('?' for _ in kinds)}) {_rare(kinds)} "
         rows = self._db.execute(
             f"{FRAME_SQL} WHERE f.device IN ({marks}) AND f.start_ms >= ? AND f.start_ms < ? {only}"
             "ORDER BY f.start_ms, f.device, f.boot, f.seq, r.ref",
@@ -187,7 +194,7 @@ class Reader(DeliveryReads):
         """Frames of these kinds, whatever the device, that start in ``[start_ms, end_ms)``."""
         marks = ", ".join("?" for _ in kinds)
         rows = self._db.execute(
-            f"{FRAME_SQL} WHERE f.kind IN ({marks}) AND f.start_ms >= ? AND f.start_ms < ? "
+            f"{FRAME_SQL} WHERE f.kind IN ({marks}) {_rare(kinds)} AND f.start_ms >= ? AND f.start_ms < ? "
             "ORDER BY f.start_ms, f.device, f.boot, f.seq, r.ref",
             (*kinds, start_ms, end_ms),
         )

@@ -71,6 +71,7 @@ _STEP_1 = (
     ) STRICT""",
     "CREATE INDEX frame_by_device_time ON frame (device, start_ms)",
     "CREATE INDEX frame_by_kind_time ON frame (kind, start_ms) WHERE kind NOT IN ('motion', 'beat')",
+    "CREATE INDEX frame_by_device_kind ON frame (device, kind, start_ms) WHERE kind NOT IN ('motion', 'beat')",
     "CREATE INDEX frame_by_device_end ON frame (device, end_ms)",
     "CREATE INDEX frame_bracketed ON frame (device) WHERE dating = 'bracket'",
     """CREATE TABLE boot (
