@@ -176,8 +176,10 @@ def test_a_write_from_a_foreign_page_is_refused_and_nothing_reaches_the_house(ho
     assert home.heard == []
 
 
-def test_a_link_on_a_foreign_page_fills_the_question_in_and_asks_nothing(home, writable):
-    answer = writable.get("/ask", params={"q": "Is Max eating less?"}, headers={"Sec-Fetch-Site": "cross-site"})
+@pytest.mark.parametrize("headers", [{"Sec-Fetch-Site": "cross-site"}, {"Sec-Purpose": "prefetch"}])
+def test_a_link_nobody_clicked_here_fills_the_question_in_and_asks_nothing(home, writable, headers):
+    assert writable.head("/ask", params={"q": "Is Max eating less?"}).status_code == 200
+    answer = writable.get("/ask", params={"q": "Is Max eating less?"}, headers=headers)
     assert answer.status_code == 200
     assert 'value="Is Max eating less?"' in answer.text
     assert home.heard == []

@@ -22,6 +22,7 @@ from gateway.web.chart import ChartLink, draw_chart, read_chain
 from gateway.web.draw import draw_trend
 from gateway.web.headline import headline
 from gateway.web.trend import TREND_DAYS, Point, Trend, read_trend
+from gateway.web.views import front_page
 from tests.web_home import (
     ATE,
     CAUSES,
@@ -427,6 +428,24 @@ def test_a_line_is_broken_where_days_are_missing():
     assert len(drawing.lines) == 2
     assert len(drawing.lone) == 1
     assert len(drawing.gaps) == 2
+
+
+def test_a_shared_bowls_series_names_all_its_pets_and_opens_their_meals(fresh):
+    with fresh.transaction() as tx:
+        tx.bind("bowl-max", frozenset({"max", "luna"}), valid_from_ms=at("2026-07-01", 0))
+        tx.add_frames([meal(7, "2026-07-13", 8, 50)])
+        tx.save_series(Series("luna+max.intake", "luna+max", "intake", "mg"))
+        tx.save_day(day_row("luna+max.intake", "2026-07-13", 50_000))
+    with fresh.snapshot() as reader:
+        record = opened(reader, "day:luna+max.intake/2026-07-13")
+        trend = read_trend(reader, "luna+max.intake", now_ms=NOW_MS)
+        cards = {card.name: [link.text for link in card.trends] for card in front_page(reader, now_ms=NOW_MS).pets}
+    assert record.title == "Luna and Max: food taken from the bowl, Jul 13 2026"
+    assert (record.source, [part.text for part in record.parts]) == ("Max's bowl", ["event:bowl-max/3/7"])
+    assert trend is not None
+    assert trend.pet == "Luna and Max"
+    assert cards["Luna"] == cards["Max"] == ["food taken from the bowl (Luna and Max together)"]
+    assert cards["Peanut"] == []
 
 
 # --- an answer's links ------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ __all__ = [
     "link_sentence",
     "open_record",
     "period",
+    "pets_words",
     "record_text",
     "relation_words",
     "stored_link",
@@ -158,8 +159,13 @@ def vertex_words(name: str, home: Household, labels: dict[str, str]) -> str:
         return ontology.signs[key].word
     if kind == "series":
         pet, _, noun = key.partition(".")
-        return f"{vertex_words(f'pet:{pet}', home, labels)}: {_noun_words(noun)}"
+        return f"{pets_words(pet, home)}: {_noun_words(noun)}"
     return key.replace("_", " ")
+
+
+def pets_words(pets: str, home: Household) -> str:
+    """Whose a series is: a pet's name, or all names of a shared device's (``luna+max``)."""
+    return joined([vertex_words(f"pet:{pet}", home, {}) for pet in pets.split("+")])
 
 
 def _noun_words(noun: str) -> str:
@@ -293,7 +299,7 @@ def _parts_of_day(reader: Reader, row: DayRow, pet: str, wire_kind: str | None, 
     if wire_kind not in _LISTED_KINDS:
         return []
     frames = reader.frames_of_kinds((wire_kind,), start_ms=row.start_ms, end_ms=row.end_ms)
-    return [frame for frame in frames if pet in home.bindings_at(frame.device, frame.start_ms)]
+    return [frame for frame in frames if set(pet.split("+")) <= home.bindings_at(frame.device, frame.start_ms)]
 
 
 def _devices_of(pet: str, observed: Property | None, interval: Interval, home: Household) -> list[str]:
@@ -301,7 +307,7 @@ def _devices_of(pet: str, observed: Property | None, interval: Interval, home: H
     named = {
         binding.device
         for binding in home.bindings
-        if pet in binding.pets
+        if set(pet.split("+")) <= binding.pets
         and binding.valid_from_ms < interval.end_ms
         and (binding.valid_to_ms is None or binding.valid_to_ms > interval.start_ms)
         and any(device.id == binding.device and device.kind in kinds for device in home.devices)
@@ -318,7 +324,7 @@ def _day_parts(ref: RecordRef) -> tuple[str, str, str, str]:
 
 def _day_heading(ref: RecordRef, home: Household) -> str:
     _, pet, noun, date = _day_parts(ref)
-    return f"{vertex_words(f'pet:{pet}', home, {})}: {_noun_words(noun)}, {day(date)} {date[:4]}"
+    return f"{pets_words(pet, home)}: {_noun_words(noun)}, {day(date)} {date[:4]}"
 
 
 def _open_day(reader: Reader, ref: RecordRef) -> Record:

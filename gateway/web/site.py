@@ -51,7 +51,7 @@ _EXPLAINED = {
 }
 
 
-class Pages:
+class _Pages:
     """The reading routes. Synchronous: Starlette runs each in a worker thread."""
 
     def __init__(self, services: Services) -> None:
@@ -69,7 +69,8 @@ class Pages:
         fields = await request.form() if request.method == "POST" else request.query_params
         text, after = str(fields.get("q", "")), str(fields.get("after", ""))
         foreign = request.headers.get("sec-fetch-site", "none") not in {"same-origin", "none"}
-        if request.method == "GET" and (foreign or not text):
+        unasked = foreign or not text or request.method == "HEAD" or "sec-purpose" in request.headers  # a prefetch
+        if request.method != "POST" and unasked:
             return await run_in_threadpool(self._prefilled, text)
         number, _ = await run_in_threadpool(self._services.ask, text, after=int(after) if is_number(after) else None)
         return RedirectResponse(f"/answer/{number}", 303)
@@ -208,7 +209,7 @@ def create_app(services: Services) -> Starlette:
     services : Services
         What the page may use of the house.
     """
-    pages, forms, api = Pages(services), Forms(services), Api(services)
+    pages, forms, api = _Pages(services), Forms(services), Api(services)
     return Starlette(
         routes=[
             Route("/", pages.front),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gateway.ask.records import heading, vertex_words
+from gateway.ask.records import heading, pets_words
 from gateway.ask.wording import first_upper
 from gateway.measure.days import add_days, day_interval, local_day
 from gateway.measure.grid import LEAST_COVERAGE
@@ -103,17 +103,18 @@ def _range(values: list[float]) -> tuple[float | None, tuple[float, float] | Non
     return middle, (max(0.0, middle - _BAND_SPREADS * spread), middle + _BAND_SPREADS * spread), spread
 
 
-def _moments(reader: Reader, home: Household, pet: str, first: str, last: str) -> tuple[Moment, ...]:
-    """Food changes, zero presses, log entries and notes of the pet, numbered by time."""
+def _moments(reader: Reader, home: Household, pets: frozenset[str], first: str, last: str) -> tuple[Moment, ...]:
+    """Food changes, zero presses, log entries and notes of these pets and the home, by time."""
     start_ms, end_ms = day_interval(first, home.zones).start_ms, day_interval(last, home.zones).end_ms
     found = [
         (event.start_ms, event.ref)
-        for event in reader.events(home, _CHANGE_KINDS, start_ms=start_ms, end_ms=end_ms, pet=pet)
+        for event in reader.events(home, _CHANGE_KINDS, start_ms=start_ms, end_ms=end_ms)
+        if event.pets & pets
     ]
     found += [
         (text.at_ms, text.ref)
-        for text in reader.texts(_WRITTEN_KINDS, until_ms=end_ms - 1, pet=pet)
-        if text.at_ms is not None and text.at_ms >= start_ms
+        for text in reader.texts(_WRITTEN_KINDS, until_ms=end_ms - 1)
+        if text.at_ms is not None and text.at_ms >= start_ms and (text.pet is None or text.pet in pets)
     ]
     return tuple(
         Moment(number=number, date=local_day(at_ms, home.zones), text=heading(reader, ref), ref=ref)
@@ -174,7 +175,7 @@ def read_trend(reader: Reader, series_id: str, *, now_ms: int) -> Trend | None:
         else Point(point.date, point.value, point.heard, point.note, far=True, ref=point.ref)
         for point in points
     )
-    pet = vertex_words(f"pet:{series.pet}", home, {})
+    pet = pets_words(series.pet, home)
     return Trend(
         title=f"{pet}: {observed.owner}",
         pet=pet,
@@ -184,6 +185,6 @@ def read_trend(reader: Reader, series_id: str, *, now_ms: int) -> Trend | None:
         points=marked,
         median=middle,
         band=band,
-        moments=_moments(reader, home, series.pet, first, last),
+        moments=_moments(reader, home, frozenset(series.pet.split("+")), first, last),
         caveat=observed.caveat,
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from firmware_bridge.wire import KINDS
-from gateway.ask.records import device_words, heading, open_record, period, vertex_words, when
+from gateway.ask.records import device_words, heading, open_record, period, pets_words, vertex_words, when
 from gateway.ask.wording import amount, day
 from gateway.model import Device, Household, Pet, Record, RecordRef
 from gateway.ontology.load import load
@@ -179,9 +179,13 @@ def _pet_card(reader: Reader, home: Household, pet: Pet, *, now_ms: int) -> PetC
     if pet.born is not None:
         about += f", born {day(pet.born)} {pet.born[:4]}"
     trends = tuple(
-        LinkTo(text=ontology.properties[series.property].owner, href=f"/series/{quote(series.id, safe='')}")
+        LinkTo(
+            text=ontology.properties[series.property].owner
+            + ("" if series.pet == pet.id else f" ({pets_words(series.pet, home)} together)"),
+            href=f"/series/{quote(series.id, safe='')}",
+        )
         for series in reader.all_series()
-        if series.pet == pet.id and series.property in ontology.properties
+        if pet.id in series.pet.split("+") and series.property in ontology.properties
     )
     return PetCard(name=pet.name, about=about, headline=headline(reader, home, pet, now_ms=now_ms), trends=trends)
 
