@@ -20,6 +20,7 @@ CONNECT, CONNACK, PUBLISH, PUBACK = 0x10, 0x20, 0x30, 0x40
 SUBSCRIBE, SUBACK, PINGREQ, PINGRESP, DISCONNECT = 0x82, 0x90, 0xC0, 0xD0, 0xE0
 MAX_INCOMING_BYTES = 8_192  # a device only hears marks: at most 64 pairs of u32
 READ_BYTES = 256
+IPPROTO_TCP, TCP_NODELAY = 6, 1  # not every port names them
 
 REFUSALS = (
     "accepted",
@@ -213,6 +214,8 @@ class Client:
         for family, kind, _, _, address in found:
             link = socket.socket(family, kind)
             link.setblocking(False)
+            # Two small packets in a row would wait 40 ms for each other (Nagle, delayed ACK).
+            link.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
             self._poll.register(link, select.POLLOUT)
             self._socket = link
             try:

@@ -49,7 +49,8 @@ class Mosquitto:
         self.port = free_port()
         self._config = home / f"mosquitto-{self.port}.conf"
         access = () if any(line.startswith("allow_anonymous") for line in extra) else ("allow_anonymous true",)
-        self._config.write_text("\n".join((f"listener {self.port} 127.0.0.1", *access, *extra, "")))
+        lines = (f"listener {self.port} 127.0.0.1", "set_tcp_nodelay true", *access, *extra, "")
+        self._config.write_text("\n".join(lines))
         self._process: subprocess.Popen | None = None
 
     def start(self) -> Mosquitto:
@@ -91,6 +92,7 @@ class Hub:
         self.links: list[tuple[str, bytes]] = []
         self.marking = marking
         self._starts: dict[tuple[str, int], int] = {}
+        self._tops: dict[tuple[str, int], int] = {}
         self._client = paho.Client(paho.CallbackAPIVersion.VERSION2, client_id=f"hub-{port}", clean_session=False)
         self._client.on_connect = lambda client, *_: client.subscribe([(wire.UP_FILTER, 1), ("scentwalk/1/+/link", 1)])
         self._client.on_message = self._take
@@ -116,9 +118,10 @@ class Hub:
             self.mark(device, message.boot)
 
     def mark(self, device: str, boot: int) -> None:
-        top = self._starts.get((device, boot), wire.FIRST_SEQ) - 1
+        top = max(self._starts.get((device, boot), wire.FIRST_SEQ) - 1, self._tops.get((device, boot), 0))
         while (device, boot, top + 1) in self.stored:
             top += 1
+        self._tops[device, boot] = top
         if top >= wire.FIRST_SEQ:
             self._client.publish(wire.mark_topic(device), wire.pack_mark({boot: top}), qos=1, retain=True)
 
