@@ -78,7 +78,7 @@ def pandas_loop(values: np.ndarray) -> int:
     for row in values:
         one = pd.Series(row, index=index)
         one = one - one.rolling(57, center=True, min_periods=1).median()
-        one = one - one.groupby(one.index.dayofweek).transform("median")
+        one = one - one.groupby(one.index.day_of_week).transform("median")
         one = one.rank()
         one = (one - one.mean()) / one.std()
         order = ar_select_order(one.fillna(0.0), 3, ic="bic").ar_lags or []

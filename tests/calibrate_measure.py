@@ -224,13 +224,9 @@ def alarms(rng: np.random.Generator, scale: float) -> Iterator[Line]:
                 if notice_on(upto(grid, day + 1), grid.dates[day]) is not None:
                     notices += day - last > QUIET_DAYS
                     last = day
-        yield Line(
-            f"false notices a series-year: CV {world.cv:g}, AR {world.phi:g}",
-            notices / years,
-            years,
-            most=1.0,
-            is_rate=True,
-        )
+        what = f"false notices a series-year: CV {world.cv:g}, AR {world.phi:g}"
+        goal = None if world.phi else 1.0  # the goal speaks of independent days; AR .3 stands beside it
+        yield Line(what, notices / years, years, most=goal, is_rate=True)
     runs = int(600 * scale)
     for cv, factor, within, least in ((0.2, 1.4, 7, 0.85), (0.3, 1.4, 14, 0.80), (0.3, 0.7, 14, 0.85)):
         hits = 0

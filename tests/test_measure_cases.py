@@ -199,7 +199,7 @@ def test_case_15_an_outage_of_the_whole_home_writes_no_edge() -> None:
     rng = np.random.default_rng(15)
     x = ar1(rng, (12, 180), 0.3) + 10.0
     names = tuple(f"max.{n}" for n in range(12))
-    for start in (40, 90, 130):
+    for start in (20, 55, 90, 130, 160):
         x[:, start : start + 5] = np.nan
     missing = associations(SeriesDays(names, ("max",) * 12, names, x, 0))
     assert [one for one in missing if one.found] == []

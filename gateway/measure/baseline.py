@@ -145,16 +145,21 @@ def _levels(index: FloatArray, weekend: BoolArray) -> tuple[tuple[float, float],
     One level serves both unless each has 6 days and they differ by two standard errors: a
     rhythm that is not there would only add its noise to every part of a week.
     """
-    if min(int(weekend.sum()), int((~weekend).sum())) >= _WEEKEND_LEAST:
-        drawn = index.copy()
-        drawn[weekend], drawn[~weekend] = winsorise(index[weekend]), winsorise(index[~weekend])
-        groups = drawn[~weekend], drawn[weekend]
-        weekday_level, weekend_level = (float(group.mean()) for group in groups)
-        error = np.sqrt(sum(float(group.var()) / (group.size - 1) for group in groups))
-        if abs(weekend_level - weekday_level) > _RHYTHM_ERRORS * error:
-            return (weekday_level, weekend_level), drawn
     drawn = winsorise(index)
-    level = float(drawn.mean()) if drawn.size else 0.0
+    n, n_weekend = index.size, int(np.count_nonzero(weekend))
+    total = float(drawn.sum())
+    level = total / n if n else 0.0
+    if min(n_weekend, n - n_weekend) >= _WEEKEND_LEAST:
+        at_weekends = drawn[weekend]
+        weekend_level = float(at_weekends.sum()) / n_weekend
+        weekday_level = (total - weekend_level * n_weekend) / (n - n_weekend)
+        squares = float(drawn @ drawn)
+        weekend_squares = float(at_weekends @ at_weekends)
+        weekend_variance = weekend_squares / n_weekend - weekend_level**2
+        weekday_variance = (squares - weekend_squares) / (n - n_weekend) - weekday_level**2
+        error = weekend_variance / (n_weekend - 1) + weekday_variance / (n - n_weekend - 1)
+        if (weekend_level - weekday_level) ** 2 > max(_RHYTHM_ERRORS**2 * error, 1e-18 * level**2):
+            return (weekday_level, weekend_level), drawn
     return (level, level), drawn
 
 
@@ -172,12 +177,12 @@ def memory_of(index: FloatArray, ordinals: IntArray, weekend: BoolArray, kind: s
     level = np.where(weekend, levels[1], levels[0])
     relative = np.divide(drawn, level, out=np.ones(index.size), where=level > 0.0) - 1.0
     n, fitted = index.size, 1 + (levels[0] != levels[1])
-    follows = np.diff(ordinals) == 1
-    pairs = int(follows.sum())
-    square = float((relative**2).mean())
+    follows = ordinals[1:] - ordinals[:-1] == 1
+    pairs = int(np.count_nonzero(follows))
+    square = float(relative @ relative) / max(n, 1)
     phi = 0.0
     if pairs >= 8 and square > 0.0:
-        raw = float((relative[1:] * relative[:-1])[follows].mean()) / square
+        raw = float((relative[1:] * follows) @ relative[:-1]) / pairs / square
         phi = min(max((pairs * raw + 1.0) / (pairs - 3), 0.0), _LARGEST_PHI)
     inflation = (1.0 + phi) / (1.0 - phi)
     absorbed = min((inflation + fitted - 1) / n, 0.75)

@@ -72,6 +72,11 @@ def split_over_slots(sample: Sample, whole: Interval) -> Iterable[tuple[int, int
     first = max(sample.start_ms, whole.start_ms)
     last = min(sample.end_ms, whole.end_ms)
     at = first
+    if first == sample.start_ms and last == sample.end_ms:
+        slot = (first - whole.start_ms) // SLOT_MS
+        if last <= whole.start_ms + (slot + 1) * SLOT_MS:  # most records are shorter than a slot
+            yield slot, sample.value
+            return
     while at < last:
         slot = (at - whole.start_ms) // SLOT_MS
         after = min(whole.start_ms + (slot + 1) * SLOT_MS, last)
