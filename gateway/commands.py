@@ -214,7 +214,8 @@ def _food(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
 def _note(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
     pet = _pet(tx, args)
     at_ms = _instant(tx, _need(args, "at"), "at")
-    learned = read_note(_need(args, "text"), pet=pet, at_ms=at_ms, author=args.get("author", "vet"))
+    others = tuple(one.name for one in tx.household().pets if one.id != pet.id)
+    learned = read_note(_need(args, "text"), pet=pet, at_ms=at_ms, author=args.get("author", "vet"), other_pets=others)
     tx.save_learned(learned, added_ms=now_ms)
     return Done(f"Kept the note for {pet.name}, word for word.", learned.records[0].ref)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gateway.ask.figures import Figure, change_text, cite_of, compare_window
+from gateway.ask.figures import Figure, also_text, change_text, cite_of, compare_window
 from gateway.ask.wording import day, first_upper, joined, percent, possessive
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import add_days
@@ -190,7 +190,7 @@ def as_usual(scene: Scene, draft: Draft, pet: Pet, window: Window, *, except_for
         if figure.verdict is Verdict.USUAL:
             usual.append(figure)
         elif figure.verdict in _WAY:
-            figure_claim(scene, draft, figure, opening=figure.observed.owner, rank=3)
+            _also_changed(scene, draft, figure)
     if not usual:
         return
     words = [figure.observed.words[0] if figure.observed.words else figure.observed.owner for figure in usual]
@@ -205,6 +205,21 @@ def as_usual(scene: Scene, draft: Draft, pet: Pet, window: Window, *, except_for
         window=window,
         about=(f"pet:{pet.id}", *(f"series:{figure.series}" for figure in usual)),
         rank=2,
+    )
+
+
+def _also_changed(scene: Scene, draft: Draft, figure: Figure) -> None:
+    """Another series of the same days that changed too, in half a sentence."""
+    draft.claim(
+        "comparison",
+        EvidenceClass.MEASURED,
+        first_upper(also_text(figure)),
+        cite=cite_of(scene, figure.devices),
+        refs=figure.refs,
+        values=figure.values(),
+        window=figure.window,
+        about=(f"pet:{figure.pet.id}", f"series:{figure.series}"),
+        rank=3,
     )
 
 

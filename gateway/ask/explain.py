@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gateway.ask.figures import Figure
     from gateway.ask.scene import Scene
     from gateway.dialogue import Question
-    from gateway.model import Chain, Link, Pet, Window
+    from gateway.model import Chain, Link, NearMiss, Pet, Window
 
 __all__ = ["explain_change"]
 
@@ -33,6 +33,8 @@ _BESIDE = ("intake", "activity", "rest", "restless", "scratch", "shake")
 """What else an owner wants to know was as usual, in the order it is told."""
 _AWAY = {"sign:itch": "look at skin and ears", "sign:ear_trouble": "look into the ears"}
 _FRESH_DAYS = 90
+_NEAR_SHOWN = 2
+_RIVALS_TOLD = 4
 
 
 def explain_change(scene: Scene, question: Question, draft: Draft, pet: Pet, window: Window) -> None:
@@ -310,8 +312,8 @@ def _connection_words(chain: Chain) -> str:
 
 def _nothing_on_file(scene: Scene, draft: Draft, candidates: Candidates) -> None:
     """Absence, slot by slot: unchanged since when, changed without a link, or not recorded."""
-    for miss in candidates.near_misses[:2]:
-        draft.say(NoticeKind.ABSENCE, f"{first_upper(miss.what)}; {miss.reason}")
+    for miss in candidates.near_misses[:_NEAR_SHOWN]:
+        draft.say(NoticeKind.ABSENCE, f"{first_upper(miss.what)}{_on(scene, miss)}: {miss.reason}", slot="near_miss")
     unchanged = [slot for slot in candidates.slots if slot.state == "unchanged" and slot.since_ms is not None]
     for slot in unchanged:
         if slot.name == "food":
@@ -327,6 +329,12 @@ def _nothing_on_file(scene: Scene, draft: Draft, candidates: Candidates) -> None
         draft.say(
             NoticeKind.ABSENCE, f"Not on file in the 21 days before: {joined(missing, last='or')}", slot="exposure"
         )
+
+
+def _on(scene: Scene, miss: NearMiss) -> str:
+    """The date of a near-miss, read from its edge's own reference."""
+    began = miss.refs[-1].key.rpartition("|")[2] if miss.refs and miss.refs[-1].kind == "edge" else "-"
+    return "" if not began.lstrip("-").isdecimal() else f" on {_date(scene, int(began))}"
 
 
 _SLOT_WORDS = {
@@ -359,15 +367,16 @@ def _not_on_file(scene: Scene, draft: Draft, pet: Pet, sign: Vertex, chains: tup
         if (entry.at_ms or 0) >= since
     ]
     named = {chain.slot for chain in chains}
-    missing = []
+    missing: dict[str, str] = {}
     for rival in scene.ontology.signs[sign.name.partition(":")[2]].rivals:
         if rival.slot in named or (rival.slot == "season" and _a_year_recorded(scene)):
             continue
         if rival.log is not None and any(entry.object == rival.log for entry in logs):
             continue
-        missing.append(rival.short)
-    if missing:
-        draft.say(NoticeKind.ABSENCE, f"Not on file: {joined(missing[:4], last='or')}", slot="rivals")
+        missing[rival.id if rival.slot in ("vet", "none") else rival.slot] = rival.short
+    told = dict(list(missing.items())[:_RIVALS_TOLD])
+    if told:
+        draft.say(NoticeKind.ABSENCE, f"Not on file: {joined(list(told.values()), last='or')}", slot="+".join(told))
 
 
 def _a_year_recorded(scene: Scene) -> bool:
@@ -385,10 +394,10 @@ def _next(scene: Scene, draft: Draft, pet: Pet, sign: Vertex, chains: tuple[Chai
         steps.append(f"log the last {to_log[0]}")
     if sign.name in _AWAY:
         steps.append(_AWAY[sign.name])
-    food = any(chain.slot == "food" for chain in chains)
-    steps.append(
-        "ask your vet before changing food again"
-        if food
-        else "a change without a known reason is worth a call to your vet this week"
-    )
-    draft.say(NoticeKind.NEXT, f"Next: {', '.join(steps)}; sooner if {pet.name} seems unwell or stops eating")
+    if any(chain.slot == "food" for chain in chains):
+        steps.append("ask your vet before changing food again")
+    told = f"Next: {joined(steps)}; sooner" if steps else "A change that lasts is worth a call to your vet; sooner"
+    if not chains:
+        draft.say(NoticeKind.NEXT, "A change without a known reason is worth a call to your vet this week")
+        told = f"Next: {joined(steps)}. Call today" if steps else "Call today"
+    draft.say(NoticeKind.NEXT, f"{told} if {pet.name} seems unwell or stops eating")

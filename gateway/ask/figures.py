@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gateway.ontology.vocabulary import Property
     from gateway.stored import DayRow
 
-__all__ = ["Figure", "Total", "change_text", "cite_of", "compare_window", "coverage_text", "total_of"]
+__all__ = ["Figure", "Total", "also_text", "change_text", "cite_of", "compare_window", "coverage_text", "total_of"]
 
 _HISTORY_DAYS = 441
 """56 + 7 days of baseline and 54 past weeks for the rank among the pet's own windows."""
@@ -183,6 +183,14 @@ def change_text(figure: Figure, *, year_of: str) -> str:
         return f"{body}{likely}, {tail}"
     way = "up" if comparison.change > 0 else "down"
     return f"{body}: {way} {percent(comparison.change)}{likely}, {tail}"
+
+
+def also_text(figure: Figure) -> str:
+    """A changed figure that was not asked about, in short: "Night restlessness is up too, 48 % (likely 29 to 69 %)"."""
+    comparison = figure.measured.comparison
+    way = "up" if (comparison.change or 0.0) > 0 else "down"
+    likely = "" if comparison.interval is None else f" (likely {percent_range(comparison.interval)})"
+    return f"{figure.observed.owner} is {way} too, {percent(comparison.change or 0.0)}{likely}"
 
 
 def _untold(figure: Figure, dates: str) -> str:

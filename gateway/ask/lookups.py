@@ -334,7 +334,7 @@ def _again(draft: Draft, claim: Claim, opening: str) -> None:
     draft.claim(
         claim.kind,
         claim.evidence_class,
-        f"{opening}: {claim.text[:1].lower()}{claim.text[1:]}",
+        f"{opening}: {claim.text}",
         cite=claim.cite,
         refs=claim.refs,
         values=claim.values,

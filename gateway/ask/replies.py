@@ -95,9 +95,7 @@ def _refuse(turn: _Turn) -> None:
         "unreadable": "I can't read that",
     }.get(rule, "That is not something the records of this home can answer")
     if turn.question.answer_class == "GENERAL":
-        opening = (
-            "No record of this home can answer that; that is yours to decide, and your vet's where it is health"
-        )
+        opening = "No record of this home can answer that; that is yours to decide, and your vet's where it is health"
     turn.draft.say(NoticeKind.SHORT, opening)
     turn.draft.say(NoticeKind.NEXT, f"You can ask {CAN_ASK}")
 
