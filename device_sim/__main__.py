@@ -24,6 +24,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--owner-dir", type=Path, help="where to write what the owner would enter")
     parser.add_argument("--truth", type=Path, help="where to write the true answer (for tests only)")
     parser.add_argument("--days", type=int, help="a shorter story: only its last N days (14 or more)")
+    parser.add_argument("--patience-ms", type=int, default=60_000, help="how long a step waits for the hub's marks")
     parser.add_argument("--live", action="store_true", help="go on at 1x after the last instant")
     parser.add_argument("--digest", action="store_true", help="print the SHA-256 of all messages and end")
     return parser
@@ -36,7 +37,6 @@ def _say(line: str) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Play; the exit status is 0, or 2 with one line on stderr."""
     options = _parser().parse_args(arguments)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         story = redraw(load_story(options.scenario), options.seed)
         if options.days is not None:
@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
             write_owner_files(world, options.owner_dir)
         _say(f"start {story.start_ms}")
         _say(f"ask {story.question.format(**names_of(story))}")
-        play(world, port=options.broker_port, say=_say, live=options.live)
+        play(world, port=options.broker_port, say=_say, live=options.live, patience_ms=options.patience_ms)
     except (StoryError, NotMarked, OSError) as problem:
         print(f"device_sim: {problem}", file=sys.stderr)
         return 2
@@ -68,4 +68,5 @@ def _shortened(story: Story, days: int) -> Story:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     sys.exit(main())

@@ -11,6 +11,7 @@ import tomllib
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -171,24 +172,24 @@ class Story:
 _SCENARIOS = files(__package__) / "scenarios"
 
 
-def story_names() -> tuple[str, ...]:
-    """The stories that come with the package."""
-    return tuple(sorted(entry.name[:-5] for entry in _SCENARIOS.iterdir() if entry.name.endswith(".toml")))
+def story_names(*, folder: Traversable = _SCENARIOS) -> tuple[str, ...]:
+    """The stories of a folder, by default those that come with the package."""
+    return tuple(sorted(entry.name[:-5] for entry in folder.iterdir() if entry.name.endswith(".toml")))
 
 
-def load_story(name: str) -> Story:
-    """Read a story as it is written; seed 0.
+def load_story(name: str, *, folder: Traversable = _SCENARIOS) -> Story:
+    """Read a story as it is written; seed 0. ``folder`` holds it, by default the package's own.
 
     Raises
     ------
     StoryError
         No such story, or a field that cannot hold.
     """
-    if name not in story_names():
-        raise StoryError(f"a scenario must be one of {', '.join(story_names())}, is {name!r}")
+    if name not in story_names(folder=folder):
+        raise StoryError(f"a scenario must be one of {', '.join(story_names(folder=folder))}, is {name!r}")
     source = f"{name}.toml"
     try:
-        told = tomllib.loads((_SCENARIOS / source).read_text("utf-8"))
+        told = tomllib.loads((folder / source).read_text("utf-8"))
         story = _read(name, told)
     except KeyError as missing:
         raise StoryError(f"{source} must give {missing.args[0]}") from None
