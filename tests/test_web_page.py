@@ -237,6 +237,14 @@ def test_a_record_that_changed_since_is_named_on_the_answer(home, writable):
     assert page.index(record_href(FOOD_SET_REF)) > page.index(f'href="/record/{DAY_REF}"')
 
 
+def test_the_days_a_claim_speaks_of_stand_apart_from_those_it_is_compared_with(shown):
+    page = httpx2.get(f"{shown}/answer/1").text
+    before, folded, after = page.partition("compared with 28 earlier days")
+    assert folded
+    assert before.count('aria-label="Max: scratching, Jul') == 7
+    assert after.count('aria-label="Max: scratching, ') == 28
+
+
 # --- records --------------------------------------------------------------------------------------
 
 

@@ -227,7 +227,7 @@ def answer_body() -> dict[str, object]:
         }
         return told | {"refs": [ref.text for ref in refs], "about": [], "joins": []} | more
 
-    week = tuple(RecordRef(f"day:max.scratching/{add_days('2026-07-08', i)}") for i in range(7))
+    days = tuple(RecordRef(f"day:max.scratching/{add_days('2026-06-10', i)}") for i in range(35))
     return {
         "schema": 1,
         "as_of": "2026-07-14T22:00:00.000Z",
@@ -241,7 +241,8 @@ def answer_body() -> dict[str, object]:
                 "MEASURED",
                 "139 s a day against his usual 99: up 40 % (likely 29 to 52 %), Jul 8\N{EN DASH}14, worn 7 of 7 days.",
                 "tracker",
-                *week,
+                *days,
+                window={"label": "P7D", "from": "", "to": "", "first_date": "2026-07-08", "last_date": TODAY},
             ),
             claim(
                 2,

@@ -92,6 +92,8 @@ class Receipt:
     refs: tuple[RecordRef, ...]
     joins: tuple[str, ...]
     about: tuple[str, ...]
+    window: tuple[str, str] | None
+    """First and last local day the claim speaks of, where it speaks of days."""
 
     def hypotheses(self) -> tuple[tuple[str, str], ...]:
         """(cause, name of "this cause makes this sign in this pet") that the owner may mark wrong.
@@ -128,6 +130,10 @@ def _refs(values: Any) -> tuple[RecordRef, ...]:
 
 def _instant_ms(iso: str) -> int:
     return round(datetime.fromisoformat(iso).timestamp() * 1000)
+
+
+def _window(told: Mapping[str, Any] | None) -> tuple[str, str] | None:
+    return None if told is None else (str(told["first_date"]), str(told["last_date"]))
 
 
 def _notice(row: Mapping[str, Any]) -> Sentence:
@@ -186,6 +192,7 @@ def read_answer(number: int, stored: tuple[int, str, str, int]) -> AnswerView:
                 refs=_refs(row["refs"]),
                 joins=tuple(str(item) for item in row["joins"]),
                 about=tuple(str(item) for item in row["about"]),
+                window=_window(row["window"]),
             )
             for row in told["claims"]
         ),

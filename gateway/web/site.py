@@ -30,7 +30,16 @@ from gateway.web.forms import Forms
 from gateway.web.render import asset, page
 from gateway.web.services import Services, is_number
 from gateway.web.trend import read_trend
-from gateway.web.views import dead_letter_lines, device_page, front_page, link_to, mark_lines, record_href, record_page
+from gateway.web.views import (
+    dead_letter_lines,
+    device_page,
+    front_page,
+    link_to,
+    mark_lines,
+    record_href,
+    record_page,
+    sources,
+)
 
 __all__ = ["create_app"]
 
@@ -98,7 +107,7 @@ class _Pages:
                 restated=tuple(link_to(reader, ref) for ref in reader.restated(number)),
                 numbers={receipt.claim: place for place, receipt in enumerate(view.receipts, start=1)},
                 hypotheses={receipt.claim: _named(receipt.hypotheses(), reader) for receipt in view.receipts},
-                links={ref.text: link_to(reader, ref) for receipt in view.receipts for ref in receipt.refs},
+                sources={receipt.claim: sources(reader, receipt.refs, receipt.window) for receipt in view.receipts},
                 chain=chain,
                 charts=tuple(draw_chart(chain, width=width, columns=columns) for width, columns in _CHART_SIZES),
                 href=record_href,

@@ -19,6 +19,7 @@ from gateway.web.headline import Headline, headline
 
 __all__ = [
     "CounterLine",
+    "DayLinks",
     "DeviceLine",
     "DevicePage",
     "FrontPage",
@@ -26,6 +27,7 @@ __all__ = [
     "MarkLine",
     "PetCard",
     "RecordPage",
+    "Sources",
     "dead_letter_lines",
     "device_page",
     "front_page",
@@ -34,6 +36,7 @@ __all__ = [
     "mark_lines",
     "record_href",
     "record_page",
+    "sources",
 ]
 
 _LATEST_MS = 2**62
@@ -319,6 +322,49 @@ def mark_lines(reader: Reader) -> tuple[MarkLine, ...]:
         )
         for number, edge, name, reason, marked_ms in reversed(reader.walls(at_ms=_LATEST_MS))
     )
+
+
+# --- what a sentence stands on ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DayLinks:
+    """The days of one series that a claim cites: those it speaks of, and those it compares with."""
+
+    series: LinkTo
+    days: tuple[LinkTo, ...]
+    compared: tuple[LinkTo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """A claim's records: single ones by title, days of a series as one line each."""
+
+    single: tuple[LinkTo, ...]
+    series: tuple[DayLinks, ...]
+
+
+def sources(reader: Reader, refs: tuple[RecordRef, ...], window: tuple[str, str] | None) -> Sources:
+    """Every record of a claim as links; a comparison cites some sixty days a series."""
+    home = reader.household()
+    by_series: dict[str, list[RecordRef]] = {}
+    for ref in refs:
+        if ref.kind == "day":
+            by_series.setdefault(ref.key.rpartition("/")[0], []).append(ref)
+    lines = []
+    for series, cited in by_series.items():
+        days = [(ref.key.rpartition("/")[2], ref) for ref in sorted(cited)]
+        inside = [date for date, _ in days if window is None or window[0] <= date <= window[1]]
+        links = {date: LinkTo(day(date), record_href(ref)) for date, ref in days}
+        lines.append(
+            DayLinks(
+                series=LinkTo(vertex_words(f"series:{series}", home, {}), f"/series/{quote(series, safe='')}"),
+                days=tuple(links[date] for date in inside),
+                compared=tuple(link for date, link in links.items() if date not in inside),
+            )
+        )
+    single = tuple(link_to(reader, ref) for ref in refs if ref.kind != "day")
+    return Sources(single=single, series=tuple(lines))
 
 
 # --- records ----------------------------------------------------------------------------------
