@@ -7,7 +7,8 @@ import subprocess
 import sys
 
 import pytest
-from stories import breaches, play
+
+from tests.stories import breaches, play
 
 STORIES = ("food_switch", "nothing_changed", "no_tracker")
 REDRAWN = (1, 2, 3, 4, 5)
