@@ -67,6 +67,8 @@ def unpack(
     if len(packed.arrays) < _HEADER.size or packed.arrays[:4] != _MAGIC:
         raise GraphError(f"a packed graph must begin with {_MAGIC!r}, begins with {packed.arrays[:4]!r}")
     _, n, reds, pairs, width = _HEADER.unpack_from(packed.arrays)
+    if width not in {2, 4}:
+        raise GraphError(f"a packed graph's columns must take 2 or 4 bytes each, take {width}")
     sizes = (4 * n, 4 * (n + 1), width * pairs, 2 * pairs)
     if len(packed.arrays) != _HEADER.size + sum(sizes) or len(packed.names) < 4 * (n + 1):
         raise GraphError(
@@ -86,7 +88,7 @@ def unpack(
         raise GraphError(f"a packed graph's columns must name its {reds} red vertices, and its rows {pairs} pairs")
     if (pairs and int(steps.min()) == 0) or int(offsets[-1]) != len(packed.names) - 4 * (n + 1):
         raise GraphError("a packed graph's beliefs must be above 0 and its names complete")
-    if reds > n or (np.bincount(order, minlength=n)[:n] != 1).any():
+    if reds > n or not np.array_equal(np.sort(order), np.arange(n)):
         raise GraphError(f"a packed graph's order must hold each of its {n} vertices once, {reds} of them red")
     return Graph(
         names=Names(packed.names[4 * (n + 1) :], offsets),
