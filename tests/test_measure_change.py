@@ -293,7 +293,7 @@ amounts = hnp.arrays(
     kind=st.sampled_from(["duration", "mass", "count", "level"]),
     length=st.integers(1, 40),
 )
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_no_data_at_all_makes_numpy_speak_or_a_verdict_lie(total, seed, kind, length) -> None:
     rng = np.random.default_rng(seed)
     days = len(total)

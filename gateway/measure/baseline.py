@@ -38,6 +38,10 @@ LAG_DAYS = 7
 must not count as usual this week."""
 LEAST_HISTORY = 21
 
+_FEW_FOR_A_PROFILE = 30
+"""Fewer events than hours have no time of day: four vomits at night do not make noon safe."""
+_LEAST_AMOUNT = 1e-9
+"""Stored amounts are whole mg, ms or counts; less in an hour (of kcal, too) is rounding."""
 _WINSOR_SPREADS = 3.0
 """Days beyond 3 robust spreads count as if at 3: 0.3 % of unremarkable days, all wild ones."""
 
@@ -89,10 +93,12 @@ def expose(grid: DayGrid, base: BoolArray) -> Exposure | None:
     if not hours.any():
         return None
     used = half & hours
-    amount = np.where(used, grid.total, 0.0)
+    amount = np.where(used & (grid.total >= _LEAST_AMOUNT), grid.total, 0.0)
     covered = np.where(used, grid.covered_ms, 0)
     base_covered = covered[base].sum(axis=0)
     profile = np.divide(amount[base].sum(axis=0), base_covered, out=np.zeros(24), where=base_covered > 0)
+    if grid.kind == "count" and amount[base].sum() < _FEW_FOR_A_PROFILE:
+        profile = np.where(hours, amount[base].sum() / max(float(base_covered.sum()), 1.0), 0.0)
     per_day = float(profile[hours].sum() * HOUR_MS)
     expected = covered @ profile
     share = expected / per_day if per_day > 0.0 else covered.sum(axis=1) / (hours.sum() * HOUR_MS)

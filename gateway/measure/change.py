@@ -124,7 +124,7 @@ def compare(
     if refused is not None:
         return refused
     exposure = expose(grid, rows.base)
-    if exposure is None or not exposure.expected[rows.used].size:
+    if exposure is None or exposure.share[rows.used].sum() <= 0.0:
         return replace(blank, reason=Unclear.NOT_HEARD, detail="no local hour was heard on both sides")
     usual = exposure.per_day
     if unattributed > _UNATTRIBUTED * max(usual * exposure.share[rows.used].sum(), 1e-9):

@@ -57,7 +57,8 @@ def compare_counts(
         change = (count / days) / (base_count / base_days) - 1.0
         scale = base_days / days
         ends = [float(betaincinv(count + _SHAPE, base_count + _SHAPE, side)) for side in (0.05, 0.95)]
-        interval = (scale * ends[0] / (1.0 - ends[0]) - 1.0, scale * ends[1] / (1.0 - ends[1]) - 1.0)
+        least, most = (scale * end / (1.0 - end) - 1.0 for end in ends)
+        interval = (min(least, change), max(most, change))  # of no event at all, zero is the low end
     shown = replace(
         blank,
         now=count / days,
