@@ -15,7 +15,7 @@ import struct
 from collections import namedtuple
 
 from firmware_bridge.kinds import FIRST_SEQ, HEADER_BYTES, HELLO, MAX_MESSAGE_BYTES, MAX_RECORDS
-from firmware_bridge.msgpack import U32_MAX, WireError
+from firmware_bridge.msgpack import U32_MAX, WireError, token
 from firmware_bridge.pack import pack_record
 
 GO_BACK_MS = 3_000
@@ -24,6 +24,9 @@ GO_BACK_MS = 3_000
 Run = namedtuple("Run", ("boot", "first_seq", "count", "body"))
 """Packed records of one boot, numbered from ``first_seq``: what ``pack_head`` goes before.
 One piece of bytes: 64 small ones, alive at once, leave a small heap no room for the whole."""
+
+HELLO_BYTES = 99
+"""The longest hello."""
 
 LOST = b"\xc0"
 """Stands for a record whose slot cannot be read any more. The hub sets it aside as a dead
@@ -99,8 +102,9 @@ class Outbox:
     def __init__(self, slots: RamSlots, boot: int, message_bytes: int = MAX_MESSAGE_BYTES) -> None:
         self._slots = slots
         self.boot = boot
-        if message_bytes < HEADER_BYTES + slots.record_bytes:
-            raise ValueError(f"a message must hold one record of {slots.record_bytes} bytes, has {message_bytes}")
+        least = HEADER_BYTES + max(slots.record_bytes, HELLO_BYTES)
+        if message_bytes < least:
+            raise ValueError(f"a message must hold one record: {least} bytes or more, has {message_bytes}")
         self._body = bytearray(message_bytes - HEADER_BYTES)
         self.dropped = 0
         self._told_dropped = 0
@@ -108,6 +112,8 @@ class Outbox:
         self._cursor = self._head
         self._next_seq = FIRST_SEQ
         self._progress_ms: int | None = None
+        self._identity: tuple[str, str, int] | None = None
+        self._marks: dict[int, int] = {}
 
     @property
     def held(self) -> int:
@@ -147,6 +153,7 @@ class Outbox:
         """Take a hello that says what is held once it has itself found room."""
         drops = 1 if self.held == self._slots.size else 0
         lowest = max(FIRST_SEQ, self._next_seq - self.held + drops)
+        self._identity = (model, firmware, detector)
         values = (model, firmware, detector, self._slots.size, lowest, self.dropped + drops)
         seq = self._append(pack_record(HELLO, uptime_ms, values))
         self._told_dropped = self.dropped
@@ -185,6 +192,21 @@ class Outbox:
         seq = slot[1] - (ahead - position)
         return (slot[0], seq, LOST) if seq >= FIRST_SEQ else None
 
+    def _gap_hello(self, boot: int, seq: int, record: bytes) -> bytes:
+        """What tells the hub that an earlier boot's records below ``seq`` are gone; or nothing.
+
+        A hello of that boot, made now, in the place of the record before ``seq``: without it
+        the mark would wait for ever for what was overwritten or fell to a power cut. It
+        carries the uptime of the record it stands before.
+        """
+        gone = seq - 1 - self._marks.get(boot, FIRST_SEQ - 1)
+        if boot == self.boot or gone <= 0 or self._identity is None or record == LOST:
+            return b""
+        _, _, at = token(record, 0)
+        _, _, at = token(record, at)
+        _, uptime_ms, _ = token(record, at)
+        return pack_record(HELLO, uptime_ms, self._identity + (self._slots.size, seq, gone))
+
     def take(self, now_ms: int) -> Run | None:
         """The next run to send, or None where everything held has been handed out.
 
@@ -200,7 +222,11 @@ class Outbox:
                 continue
             if not count:
                 boot, first_seq, _ = slot
-            elif slot[0] != boot or slot[1] != first_seq + count or filled + len(slot[2]) > len(self._body):
+                hello = b"" if self._follows(self._cursor, boot) else self._gap_hello(*slot)
+                if hello:
+                    self._body[: len(hello)] = hello
+                    filled, count, first_seq = len(hello), 1, first_seq - 1
+            if slot[0] != boot or slot[1] != first_seq + count or filled + len(slot[2]) > len(self._body):
                 break
             self._body[filled : filled + len(slot[2])] = slot[2]
             filled += len(slot[2])
@@ -212,8 +238,16 @@ class Outbox:
             self._progress_ms = now_ms
         return Run(boot, first_seq, count, bytes(memoryview(self._body)[:filled]))
 
+    def _follows(self, position: int, boot: int) -> bool:
+        """Whether the record before a position is held too and of the same boot."""
+        if position <= self._head:
+            return False
+        before = self._read(position - 1)
+        return before is not None and before[0] == boot
+
     def release(self, marks: dict[int, int], now_ms: int) -> int:
         """Free what the hub has stored: all up to ``marks[boot]``. Returns how many that were."""
+        self._marks = marks
         before = self._head
         while self._head < self._tail:
             slot = self._read(self._head)

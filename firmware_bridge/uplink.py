@@ -18,6 +18,11 @@ WINDOW = 10
 """Messages on their way at once: half of what brokers allow by default (mosquitto: 20)."""
 
 
+LISTEN_MS = 300
+"""So long a new connection waits for the retained mark before it sends: a device that was
+off and finds a full ring would else send again what the hub has had for days."""
+
+
 class Uplink:
     """Brings one device's outbox to the hub.
 
@@ -72,6 +77,7 @@ class Uplink:
         self._hello = hello
         self._backoff = Backoff(getrandbits)
         self._again_ms = self._now()
+        self._listen_until_ms = self._again_ms
         self.client = Client(
             host,
             port,
@@ -139,10 +145,13 @@ class Uplink:
         self.client.publish(self._link, LINK_ONLINE, qos=1, retain=True)
         self.connects += 1
         self.outbox.rewind()
+        self._listen_until_ms = self._now() + LISTEN_MS
         return True
 
     def _publish(self) -> bool:
         now = self._now()
+        if now < self._listen_until_ms:
+            return False
         if self.outbox.go_back(now):
             self.go_backs += 1
         if self.outbox.hello_due:
@@ -172,6 +181,7 @@ class Uplink:
             self.bad_marks += 1
             self.trouble = str(bad)
             return False
+        self._listen_until_ms = self._now()
         if self.outbox.release(marks, self._now()):
             self._backoff.reset()  # only progress counts: a broker without a hub stays slow
             self.trouble = ""
