@@ -237,7 +237,7 @@ class _Builder:
                 self._colon(at)
             elif character in _SEPARATORS:
                 if not self._is_number_comma(at):
-                    self._separate(at, group_ends=character == ";")
+                    self._separate(at, group_ends=character == ";", sentence=character == ";")
             elif character == "." and self._ends_sentence(at, end):
                 self._separate(at, group_ends=True, sentence=True)
             elif character == "\n" and (by_line or text[at + 1 : at + 2] == "\n"):

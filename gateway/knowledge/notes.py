@@ -27,8 +27,8 @@ from gateway.stored import Document, Learned, TextRecord
 
 __all__ = ["Finding", "find_in_note", "log_kind_of", "read_note"]
 
-MOST_CHARACTERS = 1_000_000
-"""A pet's whole clinical history printed; a longer text is not one note."""
+MOST_CHARACTERS = 200_000
+"""A pet's whole clinical history, some hundred pages; a longer text is not one note."""
 
 _DAY_MS = 86_400_000
 _LONGEST_CLAUSE = 80

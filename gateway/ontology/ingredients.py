@@ -36,13 +36,15 @@ __all__ = [
 ]
 
 _LANGUAGES = ("names", "latin", "en", "de", "es", "fr")
-# English and Spanish plurals are built; German and French ones stand in the table.
-_PLURALS = frozenset({"en", "es"})
+# English, Spanish and French plurals are built; German ones stand in the table.
+_PLURALS = frozenset({"en", "es", "fr"})
 # Letters that scanners confuse, each class written as one letter. Two-letter ones first.
 _CONFUSED_PAIRS = (("rn", "m"), ("vv", "w"))
 _CONFUSED = str.maketrans({"1": "i", "l": "i", "!": "i", "|": "i", "0": "o", "5": "s", "8": "b"})
 _WORD = re.compile(r"[^\W_](?:[^\W_]|[!|](?=[^\W_])|-\n[ ]{0,40}(?=[^\W_]))*")
 _LINE_BREAK = re.compile(r"-\n[ ]{0,40}")
+# What German puts between the parts of a compound (Hering-s-mehl), none first.
+_LINKING = ("", "s", "n", "en", "es")
 # Shorter words have too many look-alikes (1s, 0n) to be read through the scanner's classes.
 _SHORTEST_SLIP = 3
 
@@ -204,9 +206,10 @@ class Ingredients:
                     break
             else:
                 return ()
-            head = self.aliases.get((rest,))
-            if head is not None and head[0] in {Role.SOURCE, Role.GROUP}:
-                return (head, *tail)
+            for linking in _LINKING:
+                head = self.aliases.get((rest.removesuffix(linking),)) if rest.endswith(linking) else None
+                if head is not None and head[0] in {Role.SOURCE, Role.GROUP}:
+                    return (head, *tail)
 
 
 def fold_words(text: str) -> Iterator[tuple[str, int, int]]:
