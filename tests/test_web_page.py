@@ -76,6 +76,19 @@ ROUTES = (
     "/record/log:never",
 )
 
+ONE_A_TEMPLATE = (
+    "/",
+    "/answer/1",
+    record_href(LABEL_REF),
+    record_href(ATE.ref),
+    "/device/bowl-max",
+    "/series/luna.intake",
+    "/deadletters",
+    "/marks",
+    "/note",
+    "/nowhere",
+)
+
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
@@ -87,8 +100,8 @@ def filled(tmp_path_factory):
 @pytest.fixture(scope="module")
 def shown(filled):
     """The page over a database that no test of this module writes to."""
-    with served(Home(filled).services()) as address:
-        yield address
+    with served(Home(filled).services()) as address, httpx2.Client(base_url=address) as client:
+        yield client
 
 
 @pytest.fixture
@@ -133,7 +146,7 @@ def hrefs(page: str) -> set[str]:
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_every_page_forbids_scripts_and_foreign_loads_and_contains_none(shown, route):
-    answer = httpx2.get(shown + route)
+    answer = shown.get(route)
     policy = answer.headers["content-security-policy"]
     assert policy == (
         "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -148,14 +161,14 @@ def test_every_page_forbids_scripts_and_foreign_loads_and_contains_none(shown, r
     "host", ["evil.example", "evil.example:8080", "127.0.0.1.evil.example", "", "[::1", "10.0.0.9"]
 )
 def test_a_request_under_another_host_name_is_refused(shown, host):
-    answer = httpx2.get(f"{shown}/", headers={"Host": host})
+    answer = shown.get("/", headers={"Host": host})
     assert answer.status_code == 421
     assert "Max" not in answer.text
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost:8080", "LOCALHOST", "[::1]:8080"])
 def test_this_machine_is_served_under_its_own_names(shown, host):
-    assert httpx2.get(f"{shown}/", headers={"Host": host}).status_code == 200
+    assert shown.get("/", headers={"Host": host}).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -188,7 +201,7 @@ def test_a_link_nobody_clicked_here_fills_the_question_in_and_asks_nothing(home,
 def test_what_an_owner_or_a_device_wrote_is_shown_as_text_on_every_page(shown):
     seen = 0
     for route in ROUTES:
-        page = httpx2.get(shown + route).text
+        page = shown.get(route).text
         assert HOSTILE not in page
         seen += "&lt;script&gt;" in page
     assert seen >= 4  # a pet's name, a note, an answer's quote, a dead letter's detail
@@ -214,7 +227,7 @@ def test_a_question_asked_on_an_answer_follows_it(home, writable):
 
 
 def test_sentences_stand_in_the_answers_own_order_with_the_citation_before_the_stop(shown):
-    page = re.sub(r"<[^>]+>", "", httpx2.get(f"{shown}/answer/1").text)
+    page = re.sub(r"<[^>]+>", "", shown.get("/answer/1").text)
     text = " ".join(page.split())
     first, second = text.index("Yes, clearly more"), text.index("139 s a day")
     assert first < second < text.index("Put together by the hub")
@@ -222,7 +235,7 @@ def test_sentences_stand_in_the_answers_own_order_with_the_citation_before_the_s
 
 
 def test_a_claim_without_a_source_always_carries_its_label(shown):
-    text = re.sub(r"<[^>]+>", "", httpx2.get(f"{shown}/answer/1").text)
+    text = re.sub(r"<[^>]+>", "", shown.get("/answer/1").text)
     assert "General knowledge, not from your pet's records: Itching has many causes" in " ".join(
         text.replace("&#39;", "'").split()
     )
@@ -238,7 +251,7 @@ def test_a_record_that_changed_since_is_named_on_the_answer(home, writable):
 
 
 def test_the_days_a_claim_speaks_of_stand_apart_from_those_it_is_compared_with(shown):
-    page = httpx2.get(f"{shown}/answer/1").text
+    page = shown.get("/answer/1").text
     before, folded, after = page.partition("compared with 28 earlier days")
     assert folded
     assert before.count('aria-label="Max: scratching, Jul') == 7
@@ -251,28 +264,27 @@ def test_the_days_a_claim_speaks_of_stand_apart_from_those_it_is_compared_with(s
 def test_every_link_of_every_page_opens(shown):
     """Citations, records behind records, devices, trends: followed until nothing new turns up."""
     todo, seen = [route for route in ROUTES if route not in {"/nowhere", "/record/log:never"}], set()
-    with httpx2.Client(base_url=shown) as client:
-        while todo:
-            route = todo.pop()
-            bare = route.partition("#")[0]
-            if bare in seen or bare.startswith(("/undo", "/ask?q=")):
-                continue
-            seen.add(bare)
-            answer = client.get(bare)
-            assert answer.status_code == 200, route
-            if answer.headers["content-type"].startswith("text/html"):
-                inside = set(re.findall(r' id="([^"]+)"', answer.text))
-                for address in hrefs(answer.text):
-                    if address.startswith("#"):
-                        assert address[1:] in inside, f"{route} points at {address}"
-                    else:
-                        todo.append(address)
+    while todo:
+        route = todo.pop()
+        bare = route.partition("#")[0]
+        if bare in seen or bare.startswith(("/undo", "/ask?q=")):
+            continue
+        seen.add(bare)
+        answer = shown.get(bare)
+        assert answer.status_code == 200, route
+        if answer.headers["content-type"].startswith("text/html"):
+            inside = set(re.findall(r' id="([^"]+)"', answer.text))
+            for address in hrefs(answer.text):
+                if address.startswith("#"):
+                    assert address[1:] in inside, f"{route} points at {address}"
+                else:
+                    todo.append(address)
     assert sum(unquote(urlsplit(route).path).startswith("/record/day:") for route in seen) > 150
 
 
 def test_the_page_and_the_terminal_show_the_same_record(shown, filled):
     for ref in (FOOD_SET_REF, LABEL_REF, PASSAGE_REF, NOTE_REF, LOG_REF, ATE.ref):
-        told = httpx2.get(f"{shown}/api/record", params={"ref": ref.text}).json()
+        told = shown.get("/api/record", params={"ref": ref.text}).json()
         with Snapshot(filled) as reader:
             record = open_record(reader, ref)
         assert tuple(told["lines"]) == record.lines
@@ -294,7 +306,7 @@ def test_the_page_and_the_terminal_show_the_same_record(shown, filled):
     ],
 )
 def test_what_does_not_exist_is_said_politely(shown, route):
-    answer = httpx2.get(shown + route)
+    answer = shown.get(route)
     assert answer.status_code == 404
     assert "Back to the question box" in answer.text
 
@@ -403,7 +415,7 @@ def test_a_token_that_others_can_read_is_refused_at_the_start(home, tmp_path):
 
 
 def test_without_a_token_file_there_is_no_command_door(shown):
-    assert httpx2.post(f"{shown}/api/command", json={"command": "log"}, headers={TOKEN_HEADER: ""}).status_code == 403
+    assert shown.post("/api/command", json={"command": "log"}, headers={TOKEN_HEADER: ""}).status_code == 403
 
 
 def test_the_json_answer_is_the_stored_answer_with_its_number(home, writable):
@@ -422,7 +434,7 @@ def test_the_first_load_is_small(shown, browser):
     context = browser.new_context(viewport={"width": 1100, "height": 800})
     page = context.new_page()
     page.on("response", lambda response: loads.append(response))  # noqa: PLW0108  # playwright wants a function
-    page.goto(f"{shown}/")
+    page.goto(str(shown.base_url))
     page.wait_for_load_state("networkidle")
     sent = sum(len(gzip.compress(response.body())) for response in loads)
     assert {
@@ -433,13 +445,15 @@ def test_the_first_load_is_small(shown, browser):
     context.close()
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1100, "dark")])
-def test_nobody_is_shut_out_and_a_phone_never_scrolls_sideways(shown, browser, width, scheme):
+@pytest.mark.parametrize(
+    ("width", "scheme", "routes"), [(360, "light", ROUTES), (1100, "dark", ONE_A_TEMPLATE)], ids=["phone", "dark"]
+)
+def test_nobody_is_shut_out_and_a_phone_never_scrolls_sideways(shown, browser, width, scheme, routes):
     context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
     page = context.new_page()
     axe, found = Axe(), []
-    for route in ROUTES:
-        page.goto(shown + route)
+    for route in routes:
+        page.goto(str(shown.base_url.join(route)))
         found += [(route, rule["id"], rule["nodes"][0]["html"][:120]) for rule in axe.run(page).response["violations"]]
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= width, f"{route} is {wide} px wide"
@@ -470,7 +484,7 @@ def test_a_phone_gets_the_narrow_drawing_and_a_desk_the_wide_one(shown, browser)
         context = browser.new_context(viewport={"width": width, "height": 800})
         page = context.new_page()
         for route in ("/series/max.scratching", "/answer/1"):
-            page.goto(shown + route)
+            page.goto(str(shown.base_url.join(route)))
             drawn = page.locator("svg.trend:visible, svg.chart:visible")
             assert drawn.count() == 1
             assert size in str(drawn.get_attribute("class"))
@@ -480,7 +494,7 @@ def test_a_phone_gets_the_narrow_drawing_and_a_desk_the_wide_one(shown, browser)
 def test_on_paper_the_answer_stands_and_the_forms_do_not(shown, browser):
     context = browser.new_context()
     page = context.new_page()
-    page.goto(f"{shown}/answer/1")
+    page.goto(str(shown.base_url.join("/answer/1")))
     page.emulate_media(media="print")
     assert page.get_by_text("Yes, clearly more").first.is_visible()
     assert page.locator("form:visible").count() == 0
