@@ -31,7 +31,8 @@ class DatedFrame:
     the device's clock was set later and its records moved with it); a bracketed
     frame lies somewhere in ``[earliest_ms, latest_ms]``. ``amount`` in ``unit`` and
     ``object`` are the kind's main figure and what it was about. ``boot`` and ``seq`` are None
-    for imported rows, whose ``ref`` is made from the source's own key.
+    for imported rows, whose ``ref`` is made from the source's own key. ``sealed`` rows are kept
+    for those who cite them, but already stand in their sealed day: they never count again.
     """
 
     ref: RecordRef
@@ -51,6 +52,7 @@ class DatedFrame:
     unit: str | None = None
     object: str | None = None
     set_aside: str | None = None
+    sealed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,9 @@ class DayRow:
     """One series on one local day ``[start_ms, end_ms)``, in 15-minute slots of elapsed time
     since local midnight (92 to 108 of them): ``sums`` in the series' unit, ``covered`` in ms.
 
-    ``revision`` rises whenever a later event changed the row.
+    ``revision`` rises whenever a later event changed the row. ``late`` is None while the raw
+    rows behind it are kept; once they were purged the day is sealed, and ``late`` counts the
+    records that came afterwards and were added to its sealed sums.
     """
 
     series: str
@@ -99,6 +103,7 @@ class DayRow:
     covered: tuple[int, ...]
     set_aside: str | None = None
     revision: int = 0
+    late: int | None = None
 
     @property
     def ref(self) -> RecordRef:

@@ -2,7 +2,8 @@
 
 The frames are the truth. A slot of a day row is a function of the frames around it and of
 the bindings, so it does not matter in which order, how late or how often they came, and
-`Rollups.rebuild` gives the same rows from the frames alone.
+`Rollups.rebuild` gives the same rows from the frames alone. Where old frames were purged, the
+day is sealed: its sealed sums stand, and only records that came later are added to them.
 
 Coverage says when an event could have been seen; what is not covered is unknown, never zero.
 A tracker covers what it was worn. A bowl covers the time between two records whose numbers
@@ -104,6 +105,22 @@ class _Part:
                     yield device, low_ms, high_ms
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What the frames of a part say of one property: ``n`` and ``set_aside`` of the whole day,
+    ``sums`` (stored unit) and ``covered`` (ms) by slot.
+    """
+
+    n: int
+    sums: Mapping[int, int]
+    covered: Mapping[int, int]
+    set_aside: str | None
+
+    @property
+    def is_empty(self) -> bool:
+        return self.n == 0 and self.set_aside is None and not any(self.covered.values())
+
+
 def _columns(observed: Property, kind: wire.Kind) -> tuple[int, ...]:
     """Where the ontology's ``wire_field`` stands in a record: ``low + mid + high``, ``count``."""
     names = [name.strip() for name in str(observed.wire_field).split("+")]
@@ -155,8 +172,10 @@ def _bound(home: Household, device: str, pets: frozenset[str], within: Interval)
 
 
 def _counts(frame: DatedFrame, day: Interval) -> bool:
-    """Whether a frame counts in this day: not set aside, and for certain of this day."""
-    if frame.set_aside is not None:
+    """Whether a frame counts in this day: not set aside, not in its sealed sums, and for certain
+    of this day.
+    """
+    if frame.set_aside is not None or frame.sealed:
         return False
     return frame.dating != "bracket" or _within(frame.earliest_ms, frame.latest_ms, day)
 
@@ -246,25 +265,29 @@ class Rollups:
         if not part.serving and tx.first_date(self._series(part, part.source.measured[0]).id) is None:
             return 0  # these pets never had such a device
         frames = _frames(tx, part)
-        covered = _covered(tx, part, frames)
+        rows = [tx.day(self._series(part, measured).id, part.date) for measured in part.source.measured]
+        covered = _covered(tx, part, frames, sealed=any(row is not None and row.late is not None for row in rows))
         set_aside = _reasons(tx, part)
         changed = 0
-        for measured in part.source.measured:
+        for measured, before in zip(part.source.measured, rows, strict=True):
             observed = measured.property
             series = self._series(part, measured)
             counted, runs = _counted(part.date, home.zones, night_only=observed.night_only)
-            before = tx.day(series.id, part.date)
-            if before is not None and len(before.sums) != size:  # the home's zones were told anew
-                if len(part.slots) < size:
-                    return changed + self._recompute(tx, home, replace(part, first=0, last=size - 1))
-                before = replace(before, sums=(0,) * size, covered=(0,) * size)
-            sums = [0] * size if before is None else list(before.sums)
-            cover = [0] * size if before is None else list(before.covered)
-            for at in part.slots:
-                sums[at] = sum(measured.value(frame) for frame in frames.get(at, ())) if counted[at] else 0
-                cover[at] = covered[at] if counted[at] else 0
-            n = _count(tx, part, runs)
-            if before is None and n == 0 and set_aside is None and not any(cover):
+            found = _Found(
+                n=_count(tx, part, runs),
+                sums={at: sum(map(measured.value, frames.get(at, ()))) if counted[at] else 0 for at in part.slots},
+                covered={at: covered[at] if counted[at] else 0 for at in part.slots},
+                set_aside=set_aside,
+            )
+            if before is not None and before.late is not None:
+                base = tx.sealed_day(before)
+                if base is not None and len(base.sums) == size:  # else the zones were told anew: it stays as it was cut
+                    changed += tx.save_day(_with_late(base, before, found))
+                continue
+            anew = before is None or len(before.sums) != size  # the home's zones may have been told anew
+            if before is not None and anew and len(part.slots) < size:
+                return changed + self._recompute(tx, home, replace(part, first=0, last=size - 1))
+            if before is None and found.is_empty:
                 continue
             tx.save_series(series)
             changed += tx.save_day(
@@ -273,13 +296,36 @@ class Rollups:
                     date=part.date,
                     start_ms=part.day.start_ms,
                     end_ms=part.day.end_ms,
-                    n=n,
-                    sums=tuple(sums),
-                    covered=tuple(cover),
+                    n=found.n,
+                    sums=_put((0,) * size if before is None or anew else before.sums, found.sums),
+                    covered=_put((0,) * size if before is None or anew else before.covered, found.covered),
                     set_aside=set_aside,
                 )
             )
         return changed
+
+
+def _put(slots: tuple[int, ...], values: Mapping[int, int]) -> tuple[int, ...]:
+    """The slots with these values in their places."""
+    return tuple(values.get(at, value) for at, value in enumerate(slots))
+
+
+def _with_late(base: DayRow, day: DayRow, late: _Found) -> DayRow:
+    """A sealed day with what came after its sealing: ``base`` is the sealed part, ``day`` the
+    row as it stands, ``late`` the late records of some slots.
+    """
+    length_ms = day.end_ms - day.start_ms
+    covered = {
+        at: min(base.covered[at] + more_ms, SLOT_MS, length_ms - at * SLOT_MS) for at, more_ms in late.covered.items()
+    }
+    return replace(
+        day,
+        n=base.n + late.n,
+        sums=_put(day.sums, {at: base.sums[at] + value for at, value in late.sums.items()}),
+        covered=_put(day.covered, covered),
+        set_aside="; ".join(text for text in (base.set_aside, late.set_aside) if text) or None,
+        late=(base.late or 0) + late.n,
+    )
 
 
 def _part(home: Household, source: _Source, pets: frozenset[str], date: str, *, first: int, last: int) -> _Part:
@@ -361,10 +407,13 @@ def _frames(tx: Transaction, part: _Part) -> dict[int, list[DatedFrame]]:
     return found
 
 
-def _covered(tx: Transaction, part: _Part, frames: Mapping[int, list[DatedFrame]]) -> dict[int, int]:
-    """Covered ms by slot: per device, then the least of the devices that served in the slot."""
+def _covered(tx: Transaction, part: _Part, frames: Mapping[int, list[DatedFrame]], *, sealed: bool) -> dict[int, int]:
+    """Covered ms by slot: per device, then the least of the devices that served in the slot.
+
+    Of a sealed day, only what records add that came after its sealing.
+    """
     of_device: dict[str, Mapping[int, int]] = {
-        device: _between_records(tx, device, part)
+        device: _between_records(tx, device, part, sealed=sealed)
         if part.source.worn is None
         else _worn(frames, device, part.source.worn)
         for device in part.serving
@@ -388,10 +437,12 @@ def _worn(frames: Mapping[int, list[DatedFrame]], device: str, column: int) -> d
     }
 
 
-def _between_records(tx: Transaction, device: str, part: _Part) -> dict[int, int]:
-    """Covered ms by slot, from records whose numbers follow each other."""
+def _between_records(tx: Transaction, device: str, part: _Part, *, sealed: bool) -> dict[int, int]:
+    """Covered ms by slot, from records whose numbers follow each other. Of a sealed day only
+    where one of the two came after its sealing: what lies between others is in its sums.
+    """
     gaps: list[Interval] = []
-    last: tuple[int | None, int | None, int] | None = None
+    last: tuple[int | None, int | None, int, bool] | None = None
     signs = tx.signs_of_life(
         device,
         from_ms=part.start_ms,
@@ -399,16 +450,17 @@ def _between_records(tx: Transaction, device: str, part: _Part) -> dict[int, int
         reach_ms=BOWL_GAP_MS,
         import_reach_ms=IMPORT_GAP_MS,
     )
-    for boot, seq, at_ms, earliest_ms, latest_ms in signs:
+    for boot, seq, at_ms, earliest_ms, latest_ms, is_sealed in signs:
         if earliest_ms is not None and not _within(earliest_ms, latest_ms, part.day):
             last = None
             continue
-        if last is not None and last[0] == boot:
+        is_new = not sealed or (not is_sealed and at_ms < part.day.end_ms)
+        if last is not None and last[0] == boot and (is_new or last[3]):
             follows = boot is None or (seq is not None and last[1] is not None and seq == last[1] + 1)
             longest_ms = IMPORT_GAP_MS if boot is None else BOWL_GAP_MS
             if follows and 0 < at_ms - last[2] <= longest_ms:
                 gaps.append(Interval(last[2], at_ms))
-        last = (boot, seq, at_ms)
+        last = (boot, seq, at_ms, is_new)
     covered: dict[int, int] = defaultdict(int)
     for gap in merge_intervals(gaps):
         for slot, covered_ms in split_over_slots(Sample(device, gap.start_ms, gap.end_ms, gap.length_ms), part.day):

@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING
 
 from gateway.model import RecordRef
 from gateway.store.blobs import pack_list, unpack_fields
+from gateway.store.checksums import row_crc
 from gateway.stored import BootRow, DatedFrame
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["FRAME_SQL", "DeliveryReads", "DeliveryWrites", "frame_of"]
+__all__ = ["FRAME_SQL", "DeliveryReads", "DeliveryWrites", "frame_of", "frame_row"]
 
 FRAME_SQL = (
     "SELECT r.ref, f.device, f.boot, f.seq, f.kind, f.uptime_ms, f.received_ms, f.start_ms, f.end_ms, f.dating, "
-    "f.fields, f.earliest_ms, f.latest_ms, f.amount, f.unit, f.object, f.set_aside "
+    "f.fields, f.earliest_ms, f.latest_ms, f.amount, f.unit, f.object, f.set_aside, f.sealed "
     "FROM frame f JOIN record r ON r.id = f.record "
 )
 
@@ -31,7 +32,33 @@ def frame_of(row: tuple[object, ...]) -> DatedFrame:
     values = list(row)
     values[0] = RecordRef(str(row[0]))
     values[10] = unpack_fields(str(row[10]))
+    values[17] = bool(row[17])
     return DatedFrame(*values)  # type: ignore[arg-type]  # columns stand in the order of the fields
+
+
+def frame_row(frame: DatedFrame) -> dict[str, str | int | None]:
+    """A frame's columns by name, its CRC-32 among them; in the order that `CHECKED` reads them."""
+    row: dict[str, str | int | None] = {
+        "ref": frame.ref.text,
+        "device": frame.device,
+        "boot": frame.boot,
+        "seq": frame.seq,
+        "kind": frame.kind,
+        "uptime_ms": frame.uptime_ms,
+        "received_ms": frame.received_ms,
+        "start_ms": frame.start_ms,
+        "end_ms": frame.end_ms,
+        "dating": frame.dating,
+        "earliest_ms": frame.earliest_ms,
+        "latest_ms": frame.latest_ms,
+        "amount": frame.amount,
+        "unit": frame.unit,
+        "object": frame.object,
+        "fields": pack_list(frame.fields),
+        "set_aside": frame.set_aside,
+    }
+    row["crc"] = row_crc(tuple(row.values()))
+    return row
 
 
 class DeliveryReads:
@@ -63,10 +90,10 @@ class DeliveryReads:
         return found
 
     def frames_of_boot(self, device: str, boot: int, *, datings: tuple[str, ...]) -> tuple[DatedFrame, ...]:
-        """Frames of one boot dated in one of these ways, by seq."""
+        """Frames of one boot dated in one of these ways, by seq; a sealed one's time is final."""
         marks = ", ".join("?" for _ in datings)
         rows = self._db.execute(
-            f"{FRAME_SQL} WHERE f.device = ? AND f.boot = ? AND f.dating IN ({marks}) ORDER BY f.seq",
+            f"{FRAME_SQL} WHERE f.device = ? AND f.boot = ? AND f.dating IN ({marks}) AND f.sealed = 0 ORDER BY f.seq",
             (device, boot, *datings),
         )
         return tuple(frame_of(row) for row in rows)
@@ -74,7 +101,8 @@ class DeliveryReads:
     def bracketed_frames(self, device: str) -> tuple[DatedFrame, ...]:
         """Frames of a device whose time is only known between two instants, by boot and seq."""
         rows = self._db.execute(
-            f"{FRAME_SQL} WHERE f.device = ? AND f.dating = 'bracket' ORDER BY f.boot, f.seq", (device,)
+            f"{FRAME_SQL} WHERE f.device = ? AND f.dating = 'bracket' AND f.sealed = 0 ORDER BY f.boot, f.seq",
+            (device,),
         )
         return tuple(frame_of(row) for row in rows)
 
@@ -92,17 +120,17 @@ class DeliveryReads:
 
     def signs_of_life(
         self, device: str, *, from_ms: int, to_ms: int, reach_ms: int, import_reach_ms: int
-    ) -> tuple[tuple[int | None, int | None, int, int | None, int | None], ...]:
-        """(boot, seq, end_ms, earliest_ms, latest_ms) of every record that ended within
+    ) -> tuple[tuple[int | None, int | None, int, int | None, int | None, bool], ...]:
+        """(boot, seq, end_ms, earliest_ms, latest_ms, sealed) of every record that ended within
         ``reach_ms`` of ``[from_ms, to_ms]`` (``import_reach_ms`` for imported ones), by boot,
-        seq and time. The last two are None unless bracketed; an open bracket begins at -1.
+        seq and time. The bracket is None unless bracketed; an open bracket begins at -1.
         """
         return tuple(
             self._db.execute(
-                "SELECT boot, seq, end_ms, iif(dating = 'bracket', coalesce(earliest_ms, -1), NULL), latest_ms "
+                "SELECT boot, seq, end_ms, iif(dating = 'bracket', coalesce(earliest_ms, -1), NULL), latest_ms, sealed "
                 "FROM frame WHERE device = :device AND boot IS NOT NULL "
                 "AND end_ms BETWEEN :from - :reach AND :to + :reach UNION ALL "
-                "SELECT boot, seq, end_ms, NULL, NULL FROM frame WHERE device = :device AND boot IS NULL "
+                "SELECT boot, seq, end_ms, NULL, NULL, sealed FROM frame WHERE device = :device AND boot IS NULL "
                 "AND end_ms BETWEEN :from - :import_reach AND :to + :import_reach ORDER BY boot, seq, end_ms",
                 {
                     "device": device,
@@ -118,11 +146,11 @@ class DeliveryReads:
         self, device: str, kind: str, *, start_ms: int, end_ms: int, day_start_ms: int, day_end_ms: int
     ) -> int:
         """Frames of a kind that start in ``[start_ms, end_ms)`` and count in the day around it:
-        not set aside, and not bracketed beyond the day.
+        not set aside, not bracketed beyond the day, and not sealed.
         """
         row = self._db.execute(
             "SELECT count(*) FROM frame WHERE device = :device AND kind = :kind AND set_aside IS NULL "
-            "AND start_ms >= :start AND start_ms < :end "
+            "AND sealed = 0 AND start_ms >= :start AND start_ms < :end "
             "AND (dating <> 'bracket' OR (earliest_ms >= :day_start AND latest_ms < :day_end))",
             {
                 "device": device,
@@ -136,11 +164,11 @@ class DeliveryReads:
         return int(row[0])
 
     def set_aside_reasons(self, device: str, kind: str, *, start_ms: int, end_ms: int) -> tuple[tuple[int, str], ...]:
-        """(start_ms, reason) of frames of a kind that were set aside in ``[start_ms, end_ms)``, by time."""
+        """(start_ms, reason) of frames of a kind set aside in ``[start_ms, end_ms)`` and not sealed, by time."""
         return tuple(
             self._db.execute(
                 "SELECT start_ms, set_aside FROM frame WHERE device = ? AND kind = ? AND set_aside IS NOT NULL "
-                "AND start_ms >= ? AND start_ms < ? ORDER BY start_ms, seq",
+                "AND sealed = 0 AND start_ms >= ? AND start_ms < ? ORDER BY start_ms, seq",
                 (device, kind, start_ms, end_ms),
             )
         )
@@ -169,12 +197,9 @@ class DeliveryWrites(DeliveryReads):
     def redate_frames(self, frames: Iterable[DatedFrame]) -> None:
         """Give stored frames the time they have here; nothing else of them changes."""
         self._db.executemany(
-            "UPDATE frame SET start_ms = ?, end_ms = ?, dating = ?, earliest_ms = ?, latest_ms = ? "
-            "WHERE record = (SELECT id FROM record WHERE ref = ?)",
-            [
-                (frame.start_ms, frame.end_ms, frame.dating, frame.earliest_ms, frame.latest_ms, frame.ref.text)
-                for frame in frames
-            ],
+            "UPDATE frame SET start_ms = :start_ms, end_ms = :end_ms, dating = :dating, earliest_ms = :earliest_ms, "
+            "latest_ms = :latest_ms, crc = :crc WHERE record = (SELECT id FROM record WHERE ref = :ref)",
+            [frame_row(frame) for frame in frames],
         )
 
     def skip_dropped(self, device: str, boot: int, *, mark: int, lowest_held: int) -> int:

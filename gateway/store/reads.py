@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _OFTEN = frozenset({"motion", "beat"})
 
-_DAY = "SELECT series, date, start_ms, end_ms, n, sums, covered, set_aside, revision FROM day "
+_DAY = "SELECT series, date, start_ms, end_ms, n, sums, covered, set_aside, revision, late FROM day "
 _TEXT = (
     "SELECT r.ref, t.kind, t.title, t.text, t.document, t.pet, t.at_ms, t.until_ms, t.object, t.facts "
     "FROM text_record t JOIN record r ON r.id = t.record "
@@ -54,18 +54,9 @@ def _rare(kinds: tuple[str, ...]) -> str:
 
 
 def _day(row: tuple[object, ...]) -> DayRow:
-    series, date, start_ms, end_ms, n, sums, covered, set_aside, revision = row
-    return DayRow(
-        series=str(series),
-        date=str(date),
-        start_ms=int(start_ms),  # type: ignore[call-overload]
-        end_ms=int(end_ms),  # type: ignore[call-overload]
-        n=int(n),  # type: ignore[call-overload]
-        sums=unpack_sums(sums),  # type: ignore[arg-type]
-        covered=unpack_covered(covered),  # type: ignore[arg-type]
-        set_aside=None if set_aside is None else str(set_aside),
-        revision=int(revision),  # type: ignore[call-overload]
-    )
+    values = list(row)
+    values[5], values[6] = unpack_sums(row[5]), unpack_covered(row[6])  # type: ignore[arg-type]  # both are blobs
+    return DayRow(*values)  # type: ignore[arg-type]  # columns stand in the order of the fields
 
 
 def _text(row: tuple[object, ...]) -> TextRecord:

@@ -3,6 +3,11 @@
 ``record`` is every foreign key's target: whatever can be cited has one row there, named by
 its natural key, so a dangling citation cannot be stored. A released step is never edited;
 a step holds one statement per ``execute`` (``executescript`` commits behind its back).
+
+``crc`` is the CRC-32 of a row's content, so that a rotten row is known as such. Day rows whose
+frames were purged are sealed: ``sealed_day`` holds what the purged frames summed up to, and a
+frame with ``sealed`` = 1 is already contained in it. ``mark.purged`` is the highest seq of a
+boot that was purged: a copy of it that comes again is known, not new.
 """
 
 from __future__ import annotations
@@ -66,6 +71,7 @@ _STEP_1 = (
         earliest_ms INTEGER, latest_ms INTEGER,
         amount INTEGER, unit TEXT, object TEXT, fields TEXT NOT NULL,
         set_aside TEXT,
+        sealed INTEGER NOT NULL DEFAULT 0 CHECK (sealed IN (0, 1)), crc INTEGER NOT NULL,
         UNIQUE (device, boot, seq),
         CHECK ((boot IS NULL) = (seq IS NULL))
     ) STRICT""",
@@ -73,7 +79,7 @@ _STEP_1 = (
     "CREATE INDEX frame_by_kind_time ON frame (kind, start_ms) WHERE kind NOT IN ('motion', 'beat')",
     "CREATE INDEX frame_by_device_kind ON frame (device, kind, start_ms) WHERE kind NOT IN ('motion', 'beat')",
     "CREATE INDEX frame_by_device_end ON frame (device, end_ms)",
-    "CREATE INDEX frame_bracketed ON frame (device) WHERE dating = 'bracket'",
+    "CREATE INDEX frame_bracketed ON frame (device, boot, seq) WHERE dating = 'bracket'",
     """CREATE TABLE boot (
         device TEXT NOT NULL, boot INTEGER NOT NULL, anchors TEXT NOT NULL,
         wall_uptime_ms INTEGER, wall_offset_ms INTEGER,
@@ -81,11 +87,13 @@ _STEP_1 = (
         CHECK ((wall_uptime_ms IS NULL) = (wall_offset_ms IS NULL))
     ) STRICT, WITHOUT ROWID""",
     """CREATE TABLE mark (
-        device TEXT NOT NULL, boot INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (device, boot)
+        device TEXT NOT NULL, boot INTEGER NOT NULL, seq INTEGER NOT NULL, purged INTEGER NOT NULL DEFAULT 0,
+        PRIMARY KEY (device, boot)
     ) STRICT, WITHOUT ROWID""",
     """CREATE TABLE dead_letter (
         id INTEGER PRIMARY KEY, transport TEXT NOT NULL, device TEXT NOT NULL, boot INTEGER, seq INTEGER,
         received_ms INTEGER NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL, raw BLOB NOT NULL,
+        crc INTEGER NOT NULL,
         UNIQUE (device, boot, seq, raw)
     ) STRICT""",
     "CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID",
@@ -97,8 +105,13 @@ _STEP_1 = (
         start_ms INTEGER NOT NULL, end_ms INTEGER NOT NULL,
         n INTEGER NOT NULL, total INTEGER NOT NULL, covered_ms INTEGER NOT NULL,
         sums BLOB NOT NULL, covered BLOB NOT NULL,
-        set_aside TEXT, revision INTEGER NOT NULL DEFAULT 0,
+        set_aside TEXT, revision INTEGER NOT NULL DEFAULT 0, late INTEGER, crc INTEGER NOT NULL,
         UNIQUE (series, date)
+    ) STRICT""",
+    """CREATE TABLE sealed_day (
+        record INTEGER PRIMARY KEY REFERENCES day(record),
+        n INTEGER NOT NULL, sums BLOB NOT NULL, covered BLOB NOT NULL, set_aside TEXT,
+        late INTEGER NOT NULL, crc INTEGER NOT NULL
     ) STRICT""",
     # -- documents ---------------------------------------------------------------------------------
     """CREATE TABLE document (
@@ -108,7 +121,8 @@ _STEP_1 = (
     """CREATE TABLE text_record (
         record INTEGER PRIMARY KEY REFERENCES record(id),
         document TEXT REFERENCES document(id), pet TEXT, at_ms INTEGER, until_ms INTEGER,
-        kind TEXT NOT NULL, object TEXT, title TEXT NOT NULL, text TEXT NOT NULL, facts TEXT NOT NULL DEFAULT '[]'
+        kind TEXT NOT NULL, object TEXT, title TEXT NOT NULL, text TEXT NOT NULL, facts TEXT NOT NULL DEFAULT '[]',
+        crc INTEGER NOT NULL
     ) STRICT""",
     "CREATE INDEX text_by_time ON text_record (kind, at_ms)",
     # -- the evidence graph ------------------------------------------------------------------------
@@ -156,6 +170,7 @@ _STEP_1 = (
         record INTEGER NOT NULL REFERENCES record(id), revision INTEGER, restated INTEGER NOT NULL DEFAULT 0,
         PRIMARY KEY (answer, record)
     ) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX answer_cites_by_record ON answer_cites (record)",
 )
 
 

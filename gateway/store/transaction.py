@@ -11,9 +11,11 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from gateway.errors import HouseholdError
-from gateway.store.blobs import pack_covered, pack_list, pack_pairs, pack_sums
-from gateway.store.deliveries import DeliveryWrites
+from gateway.store.blobs import pack_list, pack_pairs
+from gateway.store.checksums import row_crc
+from gateway.store.deliveries import DeliveryWrites, frame_row
 from gateway.store.reads import Reader
+from gateway.store.retention import Retention, day_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Transaction"]
 
 
-class Transaction(DeliveryWrites, Reader):
+class Transaction(DeliveryWrites, Retention, Reader):
     """Reads and writes of one transaction. Made by `Database.transaction` only."""
 
     # -- citations -------------------------------------------------------------------------------
@@ -160,7 +162,8 @@ class Transaction(DeliveryWrites, Reader):
     # -- what devices said -------------------------------------------------------------------------
 
     def add_frames(self, frames: Iterable[DatedFrame]) -> tuple[DatedFrame, ...]:
-        """Store frames; those already stored under their reference are passed over.
+        """Store frames; those already stored under their reference are passed over, and so are
+        those that were stored once and purged since.
 
         Returns
         -------
@@ -168,33 +171,20 @@ class Transaction(DeliveryWrites, Reader):
             The new ones, in the order given.
         """
         new: list[DatedFrame] = []
+        purged: dict[tuple[str, int], int] = {}
         for frame in frames:
             record, fresh = self._record(frame.ref)
             if not fresh:
                 continue
+            if self._was_purged(frame, purged):
+                self._db.execute("DELETE FROM record WHERE id = ?", (record,))
+                continue
             self._db.execute(
                 "INSERT INTO frame (record, device, boot, seq, kind, uptime_ms, received_ms, start_ms, end_ms, dating, "
-                "earliest_ms, latest_ms, amount, unit, object, fields, set_aside) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    record,
-                    frame.device,
-                    frame.boot,
-                    frame.seq,
-                    frame.kind,
-                    frame.uptime_ms,
-                    frame.received_ms,
-                    frame.start_ms,
-                    frame.end_ms,
-                    frame.dating,
-                    frame.earliest_ms,
-                    frame.latest_ms,
-                    frame.amount,
-                    frame.unit,
-                    frame.object,
-                    pack_list(frame.fields),
-                    frame.set_aside,
-                ),
+                "earliest_ms, latest_ms, amount, unit, object, fields, set_aside, crc) "
+                "VALUES (:record, :device, :boot, :seq, :kind, :uptime_ms, :received_ms, :start_ms, :end_ms, :dating, "
+                ":earliest_ms, :latest_ms, :amount, :unit, :object, :fields, :set_aside, :crc)",
+                {"record": record, **frame_row(frame)},
             )
             new.append(frame)
         return tuple(new)
@@ -203,8 +193,8 @@ class Transaction(DeliveryWrites, Reader):
         """Keep unreadable bytes with their reason; returns how many rows are new."""
         return sum(
             self._db.execute(
-                "INSERT INTO dead_letter (transport, device, boot, seq, received_ms, reason, detail, raw) "
-                "SELECT :transport, :device, :boot, :seq, :received_ms, :reason, :detail, :raw WHERE NOT EXISTS ("
+                "INSERT INTO dead_letter (transport, device, boot, seq, received_ms, reason, detail, raw, crc) "
+                "SELECT :transport, :device, :boot, :seq, :received_ms, :reason, :detail, :raw, :crc WHERE NOT EXISTS ("
                 "SELECT 1 FROM dead_letter WHERE device = :device AND boot IS :boot AND seq IS :seq AND raw = :raw)",
                 {
                     "transport": letter.transport,
@@ -215,6 +205,18 @@ class Transaction(DeliveryWrites, Reader):
                     "reason": letter.reason,
                     "detail": letter.detail,
                     "raw": letter.raw,
+                    "crc": row_crc(
+                        (
+                            letter.transport,
+                            letter.device,
+                            letter.boot,
+                            letter.seq,
+                            letter.received_ms,
+                            letter.reason,
+                            letter.detail,
+                            letter.raw,
+                        )
+                    ),
                 },
             ).rowcount
             for letter in letters
@@ -286,28 +288,15 @@ class Transaction(DeliveryWrites, Reader):
         """
         record, _ = self._record(day.ref)
         row = self._db.execute(
-            "INSERT INTO day (record, series, date, start_ms, end_ms, n, total, covered_ms, sums, covered, set_aside) "
-            "VALUES (:record, :series, :date, :start_ms, :end_ms, :n, :total, :covered_ms, :sums, "
-            ":covered, :set_aside) "
+            "INSERT INTO day (record, series, date, start_ms, end_ms, n, total, covered_ms, sums, covered, set_aside, "
+            "late, crc) VALUES (:record, :series, :date, :start_ms, :end_ms, :n, :total, :covered_ms, :sums, :covered, "
+            ":set_aside, :late, :crc) "
             "ON CONFLICT (record) DO UPDATE SET start_ms = excluded.start_ms, end_ms = excluded.end_ms, "
             "n = excluded.n, total = excluded.total, covered_ms = excluded.covered_ms, sums = excluded.sums, "
-            "covered = excluded.covered, set_aside = excluded.set_aside, revision = revision + 1 "
-            "WHERE (sums, covered, n, set_aside) IS NOT (excluded.sums, excluded.covered, "
-            "excluded.n, excluded.set_aside) "
-            "RETURNING revision",
-            {
-                "record": record,
-                "series": day.series,
-                "date": day.date,
-                "start_ms": day.start_ms,
-                "end_ms": day.end_ms,
-                "n": day.n,
-                "total": day.total,
-                "covered_ms": day.covered_ms,
-                "sums": pack_sums(day.sums),
-                "covered": pack_covered(day.covered),
-                "set_aside": day.set_aside,
-            },
+            "covered = excluded.covered, set_aside = excluded.set_aside, late = excluded.late, crc = excluded.crc, "
+            "revision = revision + 1 WHERE (sums, covered, n, set_aside, late) IS NOT (excluded.sums, "
+            "excluded.covered, excluded.n, excluded.set_aside, excluded.late) RETURNING revision",
+            {"record": record, **day_row(day)},
         ).fetchone()
         if row is not None and row[0] > 0:
             self._db.execute(
@@ -351,21 +340,21 @@ class Transaction(DeliveryWrites, Reader):
         """1 where the text is new, else 0; a stored text is never changed."""
         row, fresh = self._record(record.ref)
         if fresh:
+            content = (
+                record.document,
+                record.pet,
+                record.at_ms,
+                record.until_ms,
+                record.kind,
+                record.object,
+                record.title,
+                record.text,
+                pack_pairs(record.facts),
+            )
             self._db.execute(
-                "INSERT INTO text_record (record, document, pet, at_ms, until_ms, kind, object, title, text, facts) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    row,
-                    record.document,
-                    record.pet,
-                    record.at_ms,
-                    record.until_ms,
-                    record.kind,
-                    record.object,
-                    record.title,
-                    record.text,
-                    pack_pairs(record.facts),
-                ),
+                "INSERT INTO text_record (record, document, pet, at_ms, until_ms, kind, object, title, text, facts, "
+                "crc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (row, *content, row_crc((record.ref.text, *content))),
             )
         return int(fresh)
 
