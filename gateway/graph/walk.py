@@ -44,7 +44,8 @@ RESTART = 0.15
 """Chance to return to the seeds at every step; mean walk 5.7 steps, our chains have 3 to 5."""
 
 HUB_EXPONENT = 0.5
-"""How much a vertex of many edges is damped; 0 is plain PageRank, 1 cuts chains at breeds."""
+"""How much a vertex of many edges is damped: 0 is plain PageRank, 1 ranks chains last
+(tests/bench_walk_choices.py prints both, and restart)."""
 
 _MAX_ITERATIONS = 1000
 _STEPS = 16  # operations on an entry besides its row's sum: scaling, carrying, subtracting
