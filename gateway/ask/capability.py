@@ -72,13 +72,14 @@ def _by_device(intent: str, pets: tuple[str, ...], metric: str, household: House
     if not pets:
         covered, missing = bool(capturing), False
     else:
-        served = {pet for device in capturing for pet in household.bindings_at(device, now_ms)}
-        covered, missing = bool(served & set(pets)), not set(pets) <= served
+        served = {pet for device in capturing for pet in household.bindings_at(device, now_ms)} & set(pets)
+        # one pet alone cannot be compared
+        covered, missing = len(served) >= (2 if intent == "compare_pets" else 1), not set(pets) <= served
     device = observed.captured_by[0]
     if covered and not missing:
         return "MEASURED"
     if observed.evidence_class == "RECORDED":
         return "RECORDED"
-    if covered and intent != "compare_pets":
+    if covered:
         return f"partial:{device}"
     return f"no_data:{device}"

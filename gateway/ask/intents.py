@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from gateway.ask.linking import Linked, MetricHit
 from gateway.ask.subjects import Who
 
-__all__ = ["RULES", "Facts", "Rule", "decide"]
+__all__ = ["RULES", "Facts", "Rule", "decide", "is_yes_no"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,8 @@ def _measured(f: Facts) -> bool:
 
 
 def _is_causal(f: Facts) -> bool:
-    about = f.subject_food or f.subject_med or f.thing or f.mentions("place") or f.has("current_food", "new_food")
+    about = f.subject_food or f.subject_med or f.thing or f.mentions("place") or bool(f.linked.events)
+    about = about or f.has("current_food", "new_food", "food_noun")
     return _measured(f) and (f.has("line_up") or (f.has("cause") and about)) and not f.starts("why", within=2)
 
 
@@ -100,14 +101,17 @@ def _asks_contents(f: Facts) -> bool:
 def _asks_device(f: Facts) -> bool:
     if f.measured == "battery":
         return True
-    about = bool(f.devices) or f.has("device_any")
-    return about and f.has("device_ask") and f.measured in {None, "intake", "refill", "water", "weight", "meals"}
+    noun = f.has("device_food_bowl", "device_tracker", "device_water_bowl", "device_scale", "device_hub")
+    about = bool(f.devices) or f.has("device_any") or noun
+    asked = f.has("device_ask") or (f.yes_no and f.measured is None and not f.has("why", "cause"))
+    return about and asked and f.measured in {None, "intake", "refill", "water", "weight", "meals"}
 
 
 def _asks_onset(f: Facts) -> bool:
     about = _measured(f) or f.subject_food or f.subject_med
     lasting = f.has("how_long") and f.starts("how_long") and _perfect(f)
-    begun = f.has("when") and f.has("start") and f.starts("when", within=3)
+    first = f.moved and any(token.text == "first" for token in f.linked.tokens)
+    begun = f.has("when") and (f.has("start") or first) and f.starts("when", within=3)
     return about and (f.has("since_when") or lasting or begun)
 
 
@@ -119,7 +123,7 @@ def _perfect(f: Facts) -> bool:
 
 
 def _several_windows(f: Facts) -> bool:
-    around = any(span.around for span in f.linked.times)
+    around = any(span.around for span in f.linked.times) and not f.has("start")
     return _measured(f) and not f.starts("why", within=2) and ((f.windows >= 2 and f.has("periods", "most")) or around)
 
 
@@ -143,6 +147,9 @@ def _asks_trend(f: Facts) -> bool:
 
 
 def _asks_normal(f: Facts) -> bool:
+    modal = any(token.text in f.linked.language.words["modal"] for token in f.linked.tokens)
+    if _measured(f) and bool(f.who.hosts) and modal and f.starts("how_much", within=2):
+        return True
     if not _measured(f) or not f.has("normal"):
         return False
     return f.yes_no or f.starts("how_much", within=2) or bool(f.who.hosts)
@@ -155,7 +162,9 @@ def _names_vet(f: Facts) -> bool:
 def _looks_up(f: Facts) -> bool:
     if _names_vet(f) and f.measured in {None, "weight"} and f.has("record", "last", "when", "how_much"):
         return True
-    if f.mentions("cond") and not f.mentions("topic") and f.who.pets and f.has("record", "can", "normal", "given"):
+    if f.has("age") and f.who.named:
+        return True
+    if f.mentions("cond") and f.who.pets and f.measured is None and (f.yes_no or f.has("record", "how_much", "which")):
         return True
     if f.mentions("src") and f.has("record", "last", "how_much"):
         return True
@@ -169,6 +178,8 @@ def _is_reference(f: Facts) -> bool:
     if f.mentions("topic"):
         return not f.mentions("pet") or f.measured is None
     general = bool(f.who.hosts) or f.mentions("cond", "ing", "food")
+    if f.mentions("cond") and f.who.hosts and not f.who.named:
+        return True
     return f.has("most_of") and general and not f.who.named and not f.has("can")
 
 
@@ -192,7 +203,26 @@ def _is_med_safety(f: Facts) -> bool:
     return f.subject_med and f.has("side_effect", "can", "most_of")
 
 
+def _asks_well(f: Facts) -> bool:
+    """Whether it is "Is Max ok?", with nothing measured and no thing asked about."""
+    nothing = f.measured is None and not f.thing and not f.subject_food and not f.subject_med
+    return nothing and f.has("well") and f.yes_no and f.who.named and len(f.linked.tokens) <= 7
+
+
+def _states(f: Facts) -> bool:
+    """Whether "Luna isn't eating" is told, not asked; it is read as asking whether so."""
+    verbs = any(token.text in f.linked.language.words["aux"] for token in f.linked.tokens)
+    return _measured(f) and verbs and f.who.named and not f.yes_no and not f.wh and not f.has("how_much")
+
+
+def _requests(f: Facts) -> bool:
+    """Whether something is wanted that the hub does not do ("Can you order more food?")."""
+    asks = f.has("how_much", "why", "when", "which", "who", "compare", "overview", "tell_vet", "record")
+    return f.starts("request", within=1) and not asks
+
+
 RULES: tuple[Rule, ...] = (
+    Rule("request", "out_of_scope", _requests),
     Rule("correction", "correction", lambda f: f.has("correction") and not f.has("helped")),
     Rule("why_notice", "why_notice", lambda f: f.has("notice") and f.has("why", "when", "how_much", "record")),
     Rule("provenance", "provenance", _provenance),
@@ -212,11 +242,15 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("device", "device_status", _asks_device),
     Rule("med_missed", "med_timing", lambda f: f.subject_med and f.has("missed") and not _measured(f)),
-    Rule("med_helped", "compare_periods", lambda f: f.subject_med and f.has("helped") and _measured(f)),
+    Rule(
+        "med_helped",
+        "compare_periods",
+        lambda f: f.subject_med and _measured(f) and f.has("helped", "since") and not f.starts("why", "when", within=2),
+    ),
     Rule(
         "med_can", "med_safety", lambda f: f.subject_med and f.starts("can", within=2) and f.has("side_effect", "cause")
     ),
-    Rule("med_causes", "cause_check", lambda f: f.subject_med and _is_causal(f)),
+    Rule("med_causes", "cause_check", lambda f: f.subject_med and f.who.named and _is_causal(f)),
     Rule("med_onset", "onset", lambda f: f.subject_med and _asks_onset(f)),
     Rule("vaccine_due", "med_timing", lambda f: f.subject_med and f.has("due") and not f.has("last")),
     Rule("look_up", "record_lookup", _looks_up),
@@ -224,8 +258,9 @@ RULES: tuple[Rule, ...] = (
     Rule("med_given", "event_check", _given),
     Rule("med_safety", "med_safety", lambda f: _is_med_safety(f) and f.measured in {None, "intake"}),
     Rule("med_record", "record_lookup", lambda f: f.subject_med and not _measured(f) and bool(f.who.pets)),
-    Rule("before_change", "before_change", lambda f: f.has("before") and not f.starts("why", within=2)),
+    Rule("before_change", "before_change", lambda f: f.has("before") and not f.has("why")),
     Rule("overview", "overview", _asks_overview),
+    Rule("well", "overview", _asks_well),
     Rule("too_heavy", "too_heavy", lambda f: f.has("heavy") and f.yes_no and f.measured in {None, "weight", "intake"}),
     Rule("enough", "enough", lambda f: f.has("enough") and _measured(f) and not f.starts("why", within=2)),
     Rule("cause", "cause_check", _is_causal),
@@ -237,19 +272,35 @@ RULES: tuple[Rule, ...] = (
     Rule("explain", "explain_change", lambda f: _measured(f) and f.has("why")),
     Rule("select", "select_pets", _selects),
     Rule("compare", "compare_pets", _compares),
+    Rule(
+        "begun_after",
+        "cause_check",
+        lambda f: _measured(f) and f.has("start") and any(s.around for s in f.linked.times),
+    ),
     Rule("visit", "event_check", lambda f: f.mentions("place") and f.yes_no and not _measured(f)),
+    Rule(
+        "when_changed",
+        "event_when",
+        lambda f: f.starts("when", within=3) and (bool(f.linked.events) or (f.subject_food and f.has("switch_verb"))),
+    ),
     Rule("when", "event_when", lambda f: _measured(f) and f.starts("when", within=3)),
     Rule("normal", "normal_check", lambda f: _asks_normal(f) and not f.moved and not f.has("still")),
     Rule("trend", "trend", _asks_trend),
     Rule("normal_host", "normal_check", lambda f: _asks_normal(f) and (bool(f.who.hosts) or f.yes_no)),
     Rule("check", "event_check", lambda f: _measured(f) and f.yes_no),
-    Rule("quantity", "quantity", lambda f: _measured(f)),
+    Rule("statement", "trend", _states),
+    Rule(
+        "quantity",
+        "quantity",
+        lambda f: _measured(f) and (f.measured != "activity" or f.has("how_much") or bool(f.who.pets)),
+    ),
+    Rule("contents_pair", "ingredient_lookup", lambda f: f.subject_food and f.mentions("ing") and not f.who.named),
     Rule("contents_of", "ingredient_lookup", lambda f: f.subject_food and f.has("contain", "how_much", "which")),
     Rule("advice", "pet_advice", lambda f: f.has("pet_advice")),
     Rule(
         "only_pet",
         "overview",
-        lambda f: bool(f.who.pets) and f.who.named and len(f.linked.tokens) <= 3 and not f.linked.unmatched,
+        lambda f: f.who.named and sum(token.text[0].isalpha() for token in f.linked.tokens) == 1,
     ),
 )
 

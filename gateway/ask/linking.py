@@ -18,7 +18,7 @@ from gateway.model import Household
 from gateway.ontology import load as tables
 from gateway.ontology.hazards import SignHit
 from gateway.ontology.language import Language
-from gateway.ontology.recognise import Alias, Lexicon, Match, Reading, Token, tokens_of
+from gateway.ontology.recognise import Alias, Lexicon, Match, Reading, Token, fold_alias, tokens_of
 from gateway.ontology.spelling import Neighbours
 
 __all__ = ["Linked", "MetricHit", "Reader", "language_of", "link", "reader_for"]
@@ -49,6 +49,7 @@ class Linked:
     metrics: tuple[MetricHit, ...]
     directions: tuple[tuple[int, int, str], ...]
     times: tuple[TimeSpan, ...]
+    events: tuple[tuple[int, int, str], ...]
     toxins: tuple[tuple[int, int, str], ...]
     signs: tuple[SignHit, ...]
     near_misses: tuple[tuple[str, str], ...]
@@ -112,7 +113,7 @@ class Reader:
             language.id: Neighbours(
                 (
                     w
-                    for form, _ in (*language.metrics.forms(), *language.times.fixed.forms())
+                    for form in (*language.metrics.phrases(), *language.times.fixed.phrases(), *language.markers)
                     for w in [form]
                     if " " not in w
                 ),
@@ -134,6 +135,10 @@ def _household_aliases(household: Household) -> Iterable[Alias]:
         for name in (place.name, *place.aliases):
             yield Alias(name, Reading("place", f"place:{place.id}"))
             yield Alias(name.replace("'", "").replace("\u2019", ""), Reading("place", f"place:{place.id}"))
+        for word in fold_alias(place.kind):
+            if len(word) > 3:
+                yield Alias(f"the {word}", Reading("place", f"place:{place.id}"))
+                yield Alias(word, Reading("place", f"place:{place.id}"))
     for person in household.people:
         yield Alias(person.name, Reading("person", f"person:{person.id}"), "name")
     for kind, rows in (("own_food", household.foods), ("own_med", household.medicines)):
@@ -150,9 +155,12 @@ def reader_for(household: Household, extra: tuple[Alias, ...] = ()) -> Reader:
 
 
 def language_of(tokens: Sequence[Token], languages: Sequence[Language], hint: str | None = None) -> Language:
-    """The language with the most function words; a tie goes to the hint, then to table order."""
+    """The language with the most function words; a tie goes to the hint, then to the language
+    that knows more of the words, then to table order.
+    """
     counts = {language.id: sum(token.text in language.markers for token in tokens) for language in languages}
-    ordered = sorted(languages, key=lambda language: (-counts[language.id], language.id != hint))
+    known = {language.id: sum(token.text in language.known for token in tokens) for language in languages}
+    ordered = sorted(languages, key=lambda language: (-counts[language.id], language.id != hint, -known[language.id]))
     return ordered[0]
 
 
@@ -165,7 +173,10 @@ def link(text: str, reader: Reader, calendar: Calendar, *, hint: str | None = No
     cues = _by_cue(language.cues.every_in(text, corrected))
     chosen = _things_in(text, corrected, reader, cues)
     covered = {index for match, _ in chosen for index in range(match.first, match.last)}
-    blocked = {i for match, reading in chosen if _is_solid(reading) for i in range(match.first, match.last)}
+    events = _events_in(text, corrected, language)
+    blocked = {i for first, last, _ in events for i in range(first, last)}
+    blocked |= {i for span in times if span.event for i in range(span.first, span.last)}
+    blocked |= {i for match, reading in chosen if _is_solid(reading) for i in range(match.first, match.last)}
     metrics = _metrics_in(text, corrected, language, blocked)
     spent = blocked | {i for hit in metrics for i in range(hit.first, hit.last)}
     directions = _directions_in(text, corrected, language, spent)
@@ -198,6 +209,7 @@ def link(text: str, reader: Reader, calendar: Calendar, *, hint: str | None = No
         metrics=metrics,
         directions=directions,
         times=times,
+        events=events,
         toxins=toxins,
         signs=signs,
         near_misses=near_misses,
@@ -219,9 +231,13 @@ def _respell(
     all mean the same measured word or time, is read as that.
     """
     near, read, corrections = [], [], []
+    poisons = reader.hazards.near
     for token in tokens:
         word, careful, replaced = token.text, token.text, token.text
-        if word not in reader.known and word[0].isalpha() and len(word) >= 3:
+        twin = reader.near_names.near(word) if word in poisons and word not in reader.names else ()
+        if len(twin) == 1 and twin[0] in poisons:  # "Lilly", where a Lily lives: her place decides
+            careful = replaced = twin[0]
+        elif word not in reader.known and word[0].isalpha() and len(word) >= 3:
             hazards = reader.near_hazards[language.id].near(word) if len(word) >= 5 else ()
             names = reader.near_names.near(word)
             words = reader.near_words[language.id].near(word) if len(word) >= 5 else ()
@@ -308,16 +324,26 @@ def _choose(
         owned = after < len(tokens) and tokens[after].text in reader.words["owned"]
         at_place = lead in reader.words["place_leads"] and not owned
         by_kind.pop("pet" if at_place else "place")
-    things = [kind for kind in _THING_ORDER if kind in by_kind and kind != "harmless"]
+    things = any(kind in by_kind for kind in _THING_ORDER if kind != "harmless")
+    things = things or any(True for _ in reader.hazards.substances.at(tokens[index : index + count], 0))
     if "pet" in by_kind and things:
         other_pet = any(reading.kind == "pet" for _, reading in before)
         eaten = other_pet and any(last == index for name in ("eat_ask", "contact") for _, last in cues.get(name, ()))
-        if lead in reader.words["articles"] or eaten:
+        if lead in reader.words["articles"] or eaten or _judged_for(tokens, index + count, cues):
             by_kind.pop("pet")
     for kind in (*_ORDER, *_THING_ORDER):
         if kind in by_kind:
             return by_kind[kind][0]
     return min((r for rows in by_kind.values() for r in rows), default=None)
+
+
+def _judged_for(tokens: Sequence[Token], end: int, cues: Mapping[str, tuple[tuple[int, int], ...]]) -> bool:
+    """Whether "... ok for", "... toxic to" follows: then the word before is a thing, no pet."""
+    tails = {"for", "to", "fur", "para"}
+    return any(
+        first in {end, end + 1} and any(i < len(tokens) and tokens[i].text in tails for i in (last - 1, last))
+        for first, last in cues.get("can", ())
+    )
 
 
 def _mention(match: Match, reading: Reading) -> Mention:
@@ -352,6 +378,12 @@ def _metrics_in(text: str, tokens: Sequence[Token], language: Language, blocked:
             name, _, way = reading.target.partition(":")
             hits.append(MetricHit(match.first, match.last, name, way or None))
     return tuple(hits)
+
+
+def _events_in(text: str, tokens: Sequence[Token], language: Language) -> tuple[tuple[int, int, str], ...]:
+    """Stored events named on their own: "the food switch"."""
+    found = language.times.events.find_in(text, tokens)
+    return tuple((m.first, m.last, m.readings[0].target) for m in found if m.readings[0].target == "food_change")
 
 
 def _directions_in(

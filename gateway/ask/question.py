@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from gateway.ask import capability, safety
 from gateway.ask.intents import Facts, decide, is_yes_no
 from gateway.ask.linking import Linked, MetricHit, Reader, link, reader_for
-from gateway.ask.subjects import Who, devices_in, new_or_old_food, who_is_asked
+from gateway.ask.subjects import Who, devices_in, new_or_old_food, own_foods_in, who_is_asked
 from gateway.ask.times import Calendar, TimeSpan, window_of
 from gateway.dialogue import Question
 from gateway.model import Household, Window
@@ -79,9 +79,13 @@ _DEFAULT_WINDOW: Mapping[str, str] = {
     "too_heavy": "NOW",
 }  # fmt: skip
 
-_UNDATED = frozenset({"exposure", "triage", "food_ok", "ingredient_lookup", "reference", "provenance", "correction",
-                      "med_safety", "out_of_scope", "need_vet", "vet_summary", "switch_back", "why_notice"})  # fmt: skip
+_UNDATED = frozenset({
+    "exposure", "triage", "food_ok", "ingredient_lookup", "reference", "provenance", "correction", "med_safety",
+    "out_of_scope", "need_vet", "vet_summary", "switch_back", "why_notice",
+})  # fmt: skip
 """Intents whose answer does not depend on a window."""
+
+_EVENT_INTENTS = frozenset({"explain_change", "trend", "cause_check", "compare_periods", "quantity", "event_when"})
 
 _LEVELS = frozenset({"weight", "heart_rate", "battery", "temperature"})
 """Properties with a value now."""
@@ -131,7 +135,7 @@ def read_question(
     danger = safety.danger_in(linked, who, reader.hazards)
     rule, intent = decide(facts)
     if danger is not None:
-        rule, intent = safety.intent_of(danger, linked, intent)
+        rule, intent = safety.intent_of(danger, linked, rule, intent)
     general = intent == "pet_advice"
     return _fill(facts, reader, calendar, rule=rule, intent="out_of_scope" if general else intent,
                  danger=danger, general=general)  # fmt: skip
@@ -143,7 +147,7 @@ def _too_long(text: str, reader: Reader, calendar: Calendar) -> Question:
     danger = safety.danger_in(linked, who, reader.hazards)
     if danger is None:
         return _unread(text, "too_long")
-    rule, intent = safety.intent_of(danger, linked, "out_of_scope")
+    rule, intent = safety.intent_of(danger, linked, "too_long", "out_of_scope")
     facts = _facts(linked, who, reader.household, calendar.now_ms)
     return _fill(facts, reader, calendar, rule=rule, intent=intent, danger=danger, general=False)
 
@@ -263,7 +267,7 @@ def _fill(
         rule=rule,
         safety=danger.order if danger is not None else None,
         mentions=linked.mentions,
-        unmatched=(*linked.unmatched, *(danger.unknown if danger is not None else ())),
+        unmatched=danger.unknown if danger is not None and danger.unknown else linked.unmatched,
         candidates=facts.who.candidates if pets == ("?",) else (),
         corrections=(*linked.corrections, *linked.near_misses),
     )
@@ -291,7 +295,8 @@ def _subjects(facts: Facts, household: Household, intent: str, danger: safety.Da
         found.update(linked.targets("own_med", "med"))
     if "ing_allergy" in kinds and "cond:allergy" in found:
         found.update(linked.targets("ing"))
-    if "food_word" in kinds and not found & {*linked.targets("own_food", "food", "ing")}:
+    spoken = not linked.events or linked.has("new_food", "old_food")
+    if "food_word" in kinds and spoken and not found & {*linked.targets("own_food", "food", "ing")}:
         found.update(new_or_old_food(linked, household, facts.who.pets))
     if danger is not None and intent in {"exposure", "food_ok"}:
         found.update(linked.targets("food") if danger.carrier else ())
@@ -299,9 +304,17 @@ def _subjects(facts: Facts, household: Household, intent: str, danger: safety.Da
         found = {target for target in found if danger is None or not _shadowed(target, danger)}
     if intent == "record_lookup" and found & {"med:vaccine"}:
         found.discard("src:vet")
+    if "food_word" in kinds and not found and intent == "cause_check" and linked.has("food_noun") and not linked.events:
+        found.add("food:current")
+    if intent == "record_lookup" and "topic:food_allergy" in linked.targets("topic"):
+        found = {"cond:allergy", *(target for target in found if target != "cond:diagnosis")}
+    if intent == "reference" and "cond:allergy" in linked.targets("cond"):
+        found.add("topic:food_allergy")
     events = {f"event:{span.event}" for span in linked.times if span.event}
-    if events and intent in {"explain_change", "trend", "cause_check", "compare_periods", "quantity"}:
-        found.update(events if not linked.targets("own_food", "own_med", "med") else ())
+    events |= {f"event:{name}" for _, _, name in linked.events}
+    if events and intent in _EVENT_INTENTS:
+        told = any(target.startswith(("food:", "med:")) for target in found)
+        found.update(() if told else events)
     return tuple(sorted(found))
 
 
@@ -318,10 +331,15 @@ def _pets(facts: Facts, household: Household, intent: str, subjects: tuple[str, 
     if intent in {"select_pets", "compare_pets"}:
         if who.pets and who.pets != ("?",) and len(who.pets) > 1:
             return who.pets
+        if who.pets == ("?",) and len(who.candidates) > 1 and not who.pronoun:
+            return who.candidates
         asked = [pet.id for pet in household.pets if f"species:{pet.species}" in who.hosts]
         return tuple(sorted(asked)) or everyone
     if who.pets:
         return who.pets
+    eaters = {pet for food in own_foods_in(facts.linked, household) for pet in food.pets}
+    if intent in _PET_INTENTS and len(eaters) == 1:
+        return tuple(eaters)
     about_thing = any(subject.startswith(("device:", "breed:", "species:")) for subject in subjects)
     if intent in _PET_INTENTS and not about_thing and not (intent == "normal_check" and who.hosts):
         return everyone if len(everyone) == 1 else ("?",)
@@ -349,7 +367,8 @@ def _direction(facts: Facts, intent: str, metric: str | None) -> str | None:
         return spoken
     if intent in {"explain_change", "onset", "cause_check", "select_pets", "before_change"}:
         return expected
-    return expected if intent == "trend" and facts.has("still") else None
+    told = not facts.yes_no and not facts.has("how_much")
+    return expected if intent == "trend" and (told or facts.has("still")) and not facts.has("changed") else None
 
 
 def _spoken_direction(facts: Facts, worse: str) -> str | None:
@@ -405,7 +424,9 @@ def _window(
 
 def _dates(span: TimeSpan, facts: Facts) -> bool:
     """Whether a time expression stands outside the measured word ("night restlessness")."""
-    return all(not (hit.first <= span.first and span.last <= hit.last) for hit in facts.linked.metrics)
+    return span.label != "NIGHT" or all(
+        not (hit.first <= span.first and span.last <= hit.last) for hit in facts.linked.metrics
+    )
 
 
 def _strongest(spans: list[TimeSpan]) -> TimeSpan | None:

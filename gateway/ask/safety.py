@@ -35,6 +35,10 @@ _ANALYTIC = frozenset({
 """Intents that stay what they are where only an amber sign is named."""
 
 
+_TOLD = frozenset({"statement", "quantity", "check", "need_vet", "overview"})
+"""Rules by which a sign is told ("she hasn't eaten for a day") rather than asked about."""
+
+
 @dataclass(frozen=True, slots=True)
 class Danger:
     """What a question names that makes its answer conservative, or amber.
@@ -166,15 +170,11 @@ def _known_places(linked: Linked) -> frozenset[int]:
     return frozenset(known)
 
 
-def intent_of(danger: Danger, linked: Linked, decided: str) -> tuple[str, str]:
-    """(rule, intent) where something dangerous is named; ``decided`` is the list's own."""
+def intent_of(danger: Danger, linked: Linked, rule: str, decided: str) -> tuple[str, str]:
+    """(rule, intent) where something dangerous is named; ``rule`` and ``decided`` are the list's own."""
     if danger.order == "amber":
-        statement = not linked.has("why", "how_much", "when", "who", "which") and decided not in {
-            "cause_check",
-            "trend",
-        }
-        stays = decided in _ANALYTIC and not (statement and "sign:drinking" not in danger.signs)
-        return ("amber", decided) if stays else ("amber", "triage")
+        told = rule in _TOLD and not linked.has("why", "how_much")
+        return ("amber", decided) if decided in _ANALYTIC and not told else ("amber", "triage")
     substance = bool(danger.toxins) or danger.carrier or danger.overdose or bool(danger.unknown)
     if substance and decided == "record_lookup" and not linked.has("already"):
         return "danger_on_file", decided
@@ -235,7 +235,7 @@ def triage(
         ]
     elif contact or toxins:
         first.append("Call now. Don't wait for signs." if order == "A" else f"If {pet} has had any again, call now.")
-    unknown = [word for word in question.unmatched if order == "A" and not toxins and not signs]
+    unknown = question.unmatched if order == "A" and not question.subjects else ()
     if unknown:
         first.append(f"I don't know what {' '.join(unknown)} is; treat it as possibly poisonous.")
     instructions: list[str] = []
@@ -269,7 +269,8 @@ def _asked_ahead_line(name: str, species: tuple[str, ...], question: Question, h
         return f"{name[0].upper()}{name[1:]} is listed as poisonous to {listed}."
     if asked and len(asked) == len(hosts):
         others = " and ".join(_PLURAL.get(one, one) for one in asked)
-        return f"Don't give {name}: it is listed as poisonous to {listed}; no entry for {others} does not make it harmless."
+        unlisted = f"that {others} are not listed does not make it harmless"
+        return f"Don't give {name}: it is listed as poisonous to {listed}; {unlisted}."
     return f"Don't give {name}: it is listed as poisonous to {listed}."
 
 

@@ -12,7 +12,7 @@ from gateway.ask.linking import Linked
 from gateway.dialogue import Mention
 from gateway.model import Food, Household
 
-__all__ = ["Who", "devices_in", "own_foods_in", "who_is_asked"]
+__all__ = ["Who", "devices_in", "new_or_old_food", "own_foods_in", "who_is_asked"]
 
 _DEVICE_CUES = {
     "device_water_bowl": "water_bowl",

@@ -8,6 +8,7 @@ latest; what cannot have begun yet has a label and no window. Never reads a cloc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -33,6 +34,8 @@ _STATES = frozenset({"NOW", "NEXT", "NIGHT"})
 _DAYS_OF = {"day": 1, "week": 7, "month": 30, "year": 365}
 _LONGEST_DAYS = 3650
 """Ten years: the longest "last N days" a question may name; nobody's hub is older."""
+
+_LENGTH = re.compile(r"P(?:(?P<days>[0-9]{1,6})D|T(?P<hours>[0-9]{1,6})H)")
 
 _BEFORE_DAYS = 28
 """How far back "before July 5" looks: the days a comparison needs."""
@@ -93,7 +96,7 @@ class _Reader:
 
     def joint(self, index: int, name: str) -> int:
         """Tokens of the joint word (since, after...) that begins here; 0 if none."""
-        if index >= len(self.tokens):
+        if not 0 <= index < len(self.tokens):
             return 0
         for count, readings in self.words.joints.at(self.tokens, index):
             if any(reading.target == name for reading in readings):
@@ -167,10 +170,14 @@ def window_of(label: str, calendar: Calendar) -> Window | None:
     if name in trailing:
         first, last = trailing[name]
         return _window(label, calendar, calendar.back(first), calendar.back(last))
-    if name.startswith("P") and name.endswith("D") and name[1:-1].isdigit():
-        return _window(label, calendar, calendar.back(int(name[1:-1]) - 1), today)
-    if name.startswith("PT"):
-        start = calendar.now_ms - int(name[2:-1]) * HOUR_MS
+    length = _LENGTH.fullmatch(name)
+    if length is not None:
+        count = int(length["days"] or length["hours"])
+        if not 0 < count <= _LONGEST_DAYS * (24 if length["hours"] else 1):
+            return None
+        if length["days"]:
+            return _window(label, calendar, calendar.back(count - 1), today)
+        start = calendar.now_ms - count * HOUR_MS
         return _window(label, calendar, today, today, Interval(start, calendar.now_ms))
     if name == "LAST_NIGHT":
         return _night(label, calendar, calendar.back(1))
@@ -192,6 +199,8 @@ def _dated_window(name: str, label: str, calendar: Calendar) -> Window | None:
         return _window(label, calendar, add_days(first, -_BEFORE_DAYS), add_days(first, -1))
     if prefix == "NIGHT":
         return _night(label, calendar, first)
+    if prefix:
+        return None
     return _window(label, calendar, first, last or first) if first <= (last or first) else None
 
 
@@ -404,6 +413,8 @@ def _since_point(reader: _Reader, index: int, at: int, name: str) -> TimeSpan | 
     if point is None:  # the filler may have been part of the phrase: "since the weekend"
         return None
     last += point.count
+    if name != "since" and reader.joint(index - 2, "before"):  # "before or after July 5"
+        return TimeSpan(index, last, f"AROUND:{point.first_date}", None, around=True)
     if name == "since":
         return _span(reader, index, last, f"SINCE:{point.first_date}")
     if name == "after":
@@ -426,6 +437,8 @@ def _last_n(reader: _Reader, index: int) -> TimeSpan | None:
     """Read "the last 30 days", "past two weeks", "last 24 hours", "last few days"."""
     lead = reader.joint(index, "last")
     number = _number_at(reader, index + lead) if lead else None
+    if lead and number is None and reader.words.units.get(reader.text(index + lead)) == "hour":
+        number = (0, 1)
     if number is None:
         return None
     at = index + lead + number[0]
@@ -482,7 +495,9 @@ def read_times(tokens: Sequence[Token], words: TimeWords, calendar: Calendar) ->
     found: list[TimeSpan] = []
     index = 0
     while index < len(tokens):
-        span = next((hit for rule in _RULES if (hit := rule(reader, index)) is not None), None)
+        word = tokens[index].text
+        possible = word in words.starts or word[0].isdigit()
+        span = next((hit for rule in _RULES if (hit := rule(reader, index)) is not None), None) if possible else None
         if span is None:
             index += 1
             continue

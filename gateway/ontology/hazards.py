@@ -80,7 +80,8 @@ class Hazards:
 
     ``substances`` finds readings of kind "tox" (targets are toxin ids); ``signals`` finds the
     alternatives of sign groups (target: group number) and exceptions (kind "never", target:
-    sign id). ``near`` maps each word that could be misspelt to the language it belongs to.
+    sign id). ``patterns`` are keyed by their first group.
+    ``near`` maps each word that could be misspelt to the language it belongs to.
     """
 
     version: str
@@ -88,7 +89,7 @@ class Hazards:
     reviewed_by: str
     toxins: Mapping[str, Toxin]
     signs: Mapping[str, EmergencySign]
-    patterns: tuple[Pattern, ...]
+    patterns: Mapping[int, Pattern]
     substances: Lexicon
     signals: Lexicon
     lines: tuple[PoisonLine, ...]
@@ -117,8 +118,13 @@ class Hazards:
                 else:
                     where.setdefault(int(reading.target), []).append((match.first, match.last))
         found: dict[str, SignHit] = {}
-        for pattern in self.patterns:
-            if pattern.sign in found or (pattern.species is not None and pattern.species not in hosts):
+        for first_group in sorted(where):
+            pattern = self.patterns.get(first_group)
+            if (
+                pattern is None
+                or pattern.sign in found
+                or (pattern.species is not None and pattern.species not in hosts)
+            ):
                 continue
             spans = _within(pattern, where, barred.get(pattern.sign, ()))
             if spans is not None:

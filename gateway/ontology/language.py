@@ -21,7 +21,8 @@ class TimeWords:
 
     ``fixed`` finds kind "fixed" (targets are window labels), ``events`` kind "event" (targets
     are stored events a window can start at), ``joints`` kind "joint" (since, after, before,
-    between, and, last, ago, ago_before). Months count from 1, weekdays from Monday 0.
+    between, and, last, ago, ago_before). A time expression begins with a number or one of
+    ``starts``. Months count from 1, weekdays from Monday 0.
     """
 
     fixed: Lexicon
@@ -34,6 +35,7 @@ class TimeWords:
     fillers: frozenset[str]
     ordinals: frozenset[str]
     nights: frozenset[str]
+    starts: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)

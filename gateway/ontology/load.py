@@ -226,12 +226,18 @@ def _time_words(table: Mapping[str, Any]) -> TimeWords:
     def folded(rows: Mapping[str, Any]) -> dict[str, Any]:
         return {" ".join(fold_alias(word)): value for word, value in rows.items()}
 
+    fixed = _lexicon("fixed", table["fixed"])
+    joints = _lexicon("joint", {name: table.get(name, ()) for name in _JOINTS})
+    weekdays = folded({word: index for index, words in enumerate(table["weekdays"]) for word in words})
+    months = folded({word: index + 1 for index, words in enumerate(table["months"]) for word in words})
+    phrases = (*fixed.phrases(), *joints.phrases(), *weekdays, *months, *folded(table["number"]), "the")
     return TimeWords(
-        fixed=_lexicon("fixed", table["fixed"]),
+        fixed=fixed,
         events=_lexicon("event", table["event"]),
-        joints=_lexicon("joint", {name: table.get(name, ()) for name in _JOINTS}),
-        weekdays=folded({word: index for index, words in enumerate(table["weekdays"]) for word in words}),
-        months=folded({word: index + 1 for index, words in enumerate(table["months"]) for word in words}),
+        joints=joints,
+        weekdays=weekdays,
+        months=months,
+        starts=frozenset(phrase.split(" ")[0] for phrase in phrases),
         units=folded({word: unit for unit, words in table["unit"].items() for word in words}),
         numbers=folded(table["number"]),
         fillers=frozenset(table["fillers"]),
@@ -399,7 +405,7 @@ def hazards() -> Hazards:
         reviewed_by=str(table["reviewed_by"]),
         toxins=MappingProxyType(toxins),
         signs=MappingProxyType(signs),
-        patterns=tuple(patterns),
+        patterns=MappingProxyType({pattern.groups[0]: pattern for pattern in patterns}),
         substances=Lexicon(substance_aliases),
         signals=Lexicon(signal_aliases),
         lines=tuple(_line(row) for row in table["line"]),

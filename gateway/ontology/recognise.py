@@ -67,8 +67,8 @@ class Match:
 def _fold_character(character: str) -> str:
     if character in _APOSTROPHES:
         return "'"
-    if unicodedata.category(character) in {"Cf", "Mn", "Me", "Cc"} and character != "\n":
-        return " " if character in "\t\r\x0b\x0c" else ""
+    if unicodedata.category(character) in {"Cf", "Mn", "Me"}:
+        return ""
     parts = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", character).casefold())
     kept = "".join(part for part in parts if unicodedata.category(part) not in {"Mn", "Me", "Cf"})
     return "".join("'" if part in _APOSTROPHES else part for part in kept)
@@ -175,6 +175,10 @@ class Lexicon:
     def forms(self) -> Iterator[tuple[str, tuple[Reading, ...]]]:
         """Every form with its readings, sorted by form."""
         return iter(sorted(self._forms.items()))
+
+    def phrases(self) -> tuple[str, ...]:
+        """Every form, sorted."""
+        return tuple(sorted(self._forms))
 
     def at(self, tokens: Sequence[Token], index: int) -> Iterator[tuple[int, tuple[Reading, ...]]]:
         """Every alias that begins at a token, longest first, as (token count, readings)."""

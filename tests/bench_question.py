@@ -1,0 +1,52 @@
+"""Prints what question reading costs and how often it is right: ``python -m tests.bench_question``."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+from gateway.ask.question import read_question
+from gateway.ontology.recognise import Alias, Lexicon, Reading
+from tests.question_home import DATA, HOME, NOW_MS, differences, home_of, rows
+
+
+def accuracy() -> None:
+    shared = Path(__file__).resolve().parents[2] / "shared" / "cases"
+    if shared.is_dir():
+        cases = rows(shared / "questions.jsonl")
+        wrong = differences(cases, home_of(shared / "household.toml"))
+        print(f"cases/questions.jsonl: {len(cases) - len(wrong)} of {len(cases)} frames with all fields right")
+    own = rows(DATA / "questions_own.jsonl")
+    wrong = differences(own, HOME)
+    print(f"own second set: {len(own) - len(wrong)} of {len(own)} frames with all fields right")
+
+
+def speed() -> None:
+    texts = [row["text"] for row in rows(DATA / "questions_own.jsonl")]
+    read_question(texts[0], household=HOME, now_ms=NOW_MS)
+    spent = []
+    for text in texts * 3:
+        begun = time.process_time()
+        read_question(text, household=HOME, now_ms=NOW_MS)
+        spent.append((time.process_time() - begun) * 1000)
+    spent.sort()
+    print(f"frame: median {spent[len(spent) // 2]:.2f} ms, p95 {spent[int(len(spent) * 0.95)]:.2f} ms of CPU")
+
+
+def recogniser() -> None:
+    draw = random.Random(7)
+    words = ["".join(draw.choices("abcdefghijklmnopqrstuvwxyz", k=draw.randint(4, 9))) for _ in range(20_000)]
+    names = [" ".join(draw.choices(words, k=draw.randint(1, 3))) for _ in range(50_000)]
+    lexicon = Lexicon(Alias(name, Reading("ing", f"ing:{i}")) for i, name in enumerate(names))
+    text = " and then ".join(draw.choices(names, k=20_000))
+    begun = time.process_time()
+    found = lexicon.find(text)
+    took = time.process_time() - begun
+    print(f"recogniser: {len(found) / took:,.0f} linked mentions a second with {len(names):,} aliases")
+
+
+if __name__ == "__main__":
+    accuracy()
+    speed()
+    recogniser()
