@@ -388,6 +388,16 @@ def test_a_bracket_across_midnight_counts_in_no_day(database):
         assert sum(row.total for row in reader.days("max.intake", "2026-07-01", "2026-07-31")) == 0
 
 
+def test_a_record_dated_days_after_its_arrival_is_kept_and_counts_in_no_day(database):
+    """The boot is known, but says of itself what cannot be: a message of it, without an uptime."""
+    store(database, message("bowl-max", [beat(HOUR)], T0, first=1, sent=HOUR))
+    ahead = message("bowl-max", [meal(9 * DAY, 20), beat(9 * DAY + MINUTE)], T0 + HOUR, first=2, sent=None)
+    assert store(database, ahead, ahead).marks == {"bowl-max": {1: 3}}
+    kept = frames(database, "bowl-max")
+    assert [(frame.dating, frame.earliest_ms) for frame in kept[1:]] == [("bracket", None)] * 2
+    assert not [row for row in day_values(database) if row[2]]
+
+
 def test_a_retained_message_teaches_nothing_about_the_clock(database):
     payload = wire.pack_message(1, 1, [beat(1000)], 2000, None)
     stale = read_payload(raw("bowl-max", payload, T0 + 90 * DAY), retained=True)

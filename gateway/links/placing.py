@@ -8,6 +8,7 @@ clock that was set, a bracket that got narrower.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from gateway.links.dating import CLOCK_KNOWN_MS, BootClock, Dated, Heard, is_plausible_wall
@@ -60,14 +61,29 @@ def _wall_offset(reading: Reading) -> int | None:
     return reading.wall_ms - reading.sent_ms
 
 
-def _learn(tx: Transaction, device: str, readings: list[Reading]) -> tuple[dict[int, BootClock], list[DatedFrame]]:
-    """The clocks of a device's boots with this batch taken in, and the rows that moves."""
+@dataclass(frozen=True, slots=True)
+class _Clocks:
+    """The clocks of a device's boots, the rows that what was learned moves, and whether it
+    may narrow the bracket of another boot.
+    """
+
+    of_boot: dict[int, BootClock]
+    moved: tuple[DatedFrame, ...]
+    narrowing: bool
+
+    def of(self, boot: int) -> BootClock:
+        return self.of_boot.get(boot, BootClock())
+
+
+def _learn(tx: Transaction, device: str, readings: list[Reading]) -> _Clocks:
+    """Take in what a batch says about the clocks of one device's boots."""
     clocks = {row.boot: BootClock(row.anchors, row.wall) for row in tx.boots(device)}
     heard: dict[int, list[Heard]] = defaultdict(list)
     for reading in readings:
         if reading.header is not None and reading.sent_ms is not None and not reading.retained:
             heard[reading.header.boot].append(Heard(reading.sent_ms, reading.raw.received_ms, reading.wall_ms))
     moved: list[DatedFrame] = []
+    narrowing = False
     for boot, messages in sorted(heard.items()):
         before = clocks.get(boot, BootClock())
         after = before.learn(messages)
@@ -76,11 +92,13 @@ def _learn(tx: Transaction, device: str, readings: list[Reading]) -> tuple[dict[
         clocks[boot] = after
         tx.save_boot(BootRow(device, boot, after.anchors, after.wall))
         set_by_ms = before.set_by_ms(after)
+        tightened = after.wall is None and _tightened(before, after)
         if set_by_ms:
             moved += (_shifted(row, set_by_ms) for row in tx.frames_of_boot(device, boot, datings=("wall",)))
-        elif after.wall is None and _tightened(before, after):
+        elif tightened:
             moved += _redated(tx.frames_of_boot(device, boot, datings=("offset",)), after)
-    return clocks, moved
+        narrowing = narrowing or not before.known or tightened or set_by_ms != 0
+    return _Clocks(clocks, tuple(moved), narrowing)
 
 
 def _tightened(before: BootClock, after: BootClock) -> bool:
@@ -111,7 +129,7 @@ def _redated(rows: tuple[DatedFrame, ...], clock: BootClock) -> list[DatedFrame]
     return moved
 
 
-def _bracketed(tx: Transaction, device: str, clocks: dict[int, BootClock]) -> list[DatedFrame]:
+def _bracketed(tx: Transaction, device: str, clocks: _Clocks) -> list[DatedFrame]:
     """Rows of boots nobody heard live, each with the narrowest bracket that is now known.
 
     The boot began after the last thing known of an earlier one, and its last record was made
@@ -124,10 +142,12 @@ def _bracketed(tx: Transaction, device: str, clocks: dict[int, BootClock]) -> li
         boots[row.boot].append(row)
     moved = []
     for boot, rows in sorted(boots.items()):
-        clock = clocks.get(boot, BootClock())
+        clock = clocks.of(boot)
         last_ms = max(as_frame(row).uptime_ms for row in rows)
         starts = [
-            began for later, known in clocks.items() if later > boot and (began := known.started_ms()) is not None
+            began
+            for later, known in clocks.of_boot.items()
+            if later > boot and (began := known.started_ms()) is not None
         ]
         latest_ms = min([*starts, *(row.received_ms for row in rows)])
         before_ms = tx.newest_before_boot(device, boot)
@@ -144,6 +164,18 @@ def _bracketed(tx: Transaction, device: str, clocks: dict[int, BootClock]) -> li
     return moved
 
 
+def _dated(readings: list[Reading], clocks: _Clocks) -> Iterator[DatedFrame]:
+    """The rows of one device's records, dated by what is known now."""
+    for reading in readings:
+        assert reading.header is not None
+        clock, at_ms, told_ms = clocks.of(reading.header.boot), reading.raw.received_ms, _wall_offset(reading)
+        for frame in reading.frames:
+            dated = _date(clock, frame.uptime_ms, received_ms=at_ms, wall_offset_ms=told_ms)
+            if dated is None:  # narrowed afterwards, once its neighbours are known
+                dated = Dated(at_ms, "bracket", None, at_ms)
+            yield dated_frame(frame, dated, received_ms=at_ms)
+
+
 def place(tx: Transaction, readings: tuple[Reading, ...]) -> Placed:
     """Date and store every record of a batch; rows stored before stay as they are.
 
@@ -157,34 +189,28 @@ def place(tx: Transaction, readings: tuple[Reading, ...]) -> Placed:
         if reading.frames:
             by_device[reading.raw.device].append(reading)
     for device, own in sorted(by_device.items()):
-        clocks, moved = _learn(tx, device, own)
-        _move(tx, moved, touched)
-        fresh = []
-        for reading in own:
-            assert reading.header is not None
-            clock = clocks.get(reading.header.boot, BootClock())
-            for frame in reading.frames:
-                at_ms = reading.raw.received_ms
-                dated = _date(clock, frame.uptime_ms, received_ms=at_ms, wall_offset_ms=_wall_offset(reading))
-                if dated is None:  # narrowed below, once its neighbours are known
-                    dated = Dated(at_ms, "bracket", None, at_ms)
-                fresh.append(dated_frame(frame, dated, received_ms=at_ms))
-        stored = tx.add_frames(fresh)
+        clocks = _learn(tx, device, own)
+        _move(tx, clocks.moved, touched)
+        stored = tx.add_frames(_dated(own, clocks))
         known = {row.ref for row in stored}
         new += stored
         for row in stored:
             touched.add(row)
-        narrowed = _bracketed(tx, device, clocks)
-        _move(tx, narrowed, touched)
-        redated += len(moved) + sum(row.ref not in known for row in narrowed)
+        redated += len(clocks.moved)
+        unheard = any(row.dating == "bracket" and not clocks.of(row.boot or 0).known for row in stored)
+        if unheard or clocks.narrowing:
+            narrowed = _bracketed(tx, device, clocks)
+            _move(tx, narrowed, touched)
+            redated += sum(row.ref not in known for row in narrowed)
     return Placed(tuple(new), redated, touched)
 
 
-def _move(tx: Transaction, rows: list[DatedFrame], touched: Touched) -> None:
+def _move(tx: Transaction, rows: Iterable[DatedFrame], touched: Touched) -> None:
     """Write the rows' new times; both the old and the new place are touched."""
-    for row in rows:
+    moved = tuple(rows)
+    for row in moved:
         before = tx.frame(row.ref)
         if before is not None:
             touched.add(before)
         touched.add(row)
-    tx.redate_frames(rows)
+    tx.redate_frames(moved)

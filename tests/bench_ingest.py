@@ -1,0 +1,184 @@
+"""Durable rows per second beside a bare subscriber, on the same broker in the same run.
+
+Run ``python tests/bench_ingest.py [MESSAGES]``: a mosquitto with its default settings, one
+publisher process at QoS 1 paced by the broker, first into a bare paho subscriber that
+acknowledges by itself, then into link, ingest and a database with ``synchronous=FULL``.
+Ratios travel between machines, figures do not. Not a test.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import paho.mqtt.client as paho
+from paho.mqtt.enums import CallbackAPIVersion
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from firmware_bridge import wire
+from gateway.links.clock import SystemClock
+from gateway.links.inbox import Inbox
+from gateway.links.ingest import CommitRule, Ingest
+from gateway.links.mqtt import MqttLink, MqttSettings
+from gateway.links.rollups import Rollups
+from gateway.model import Binding, Device, Household, Pet, ZonePeriod
+from gateway.ontology.load import load
+from gateway.store.database import Database
+from gateway.store.writer import Writer
+
+TOPIC = wire.up_topic("tracker-max")
+PACE = "pace"
+START_MS = 1_767_243_600_000  # 2026-01-01, midnight in New York
+HOME = Household(
+    zones=(ZonePeriod("America/New_York", 0),),
+    pets=(Pet("max", "Max", "dog"),),
+    devices=(Device("tracker-max", "tracker", "collar"),),
+    bindings=(Binding("tracker-max", frozenset({"max"}), 0),),
+)
+
+
+def payload(seq: int, records: int) -> bytes:
+    """A tracker's message: five minutes of motion a record."""
+    packed = [
+        wire.pack_record(
+            wire.MOTION, (seq + n) * 300_000, (300_000, 4000, 200, 60_000, 20_000, 5_000, 200_000, 0, 300_000)
+        )
+        for n in range(records)
+    ]
+    sent_ms = (seq + records) * 300_000
+    return wire.pack_message(1, seq, packed, sent_ms, START_MS + sent_ms)
+
+
+def publish(port: int, messages: int, records: int) -> None:
+    """Publish at QoS 1, at most 500 messages ahead of what the other side has confirmed: the
+    bare subscriber on ``pace``, the hub by its mark. mosquitto drops silently above 1,000.
+    """
+    client = paho.Client(CallbackAPIVersion.VERSION2, client_id="publisher")
+    client.max_inflight_messages_set(100)
+    moved = threading.Condition()
+    confirmed = 0
+
+    def on_message(_client: object, _data: object, message: paho.MQTTMessage) -> None:
+        nonlocal confirmed
+        told = int(message.payload) if message.topic == PACE else wire.unpack_mark(message.payload).get(1, 0) // records
+        with moved:
+            confirmed = max(confirmed, told)
+            moved.notify()
+
+    client.on_message = on_message
+    client.connect("127.0.0.1", port)
+    client.loop_start()
+    client.subscribe([(PACE, 0), (wire.mark_topic("tracker-max"), 1)])
+    for n in range(messages):
+        with moved:
+            moved.wait_for(lambda at=n: at - confirmed < 500)
+        last = client.publish(TOPIC, payload(1 + n * records, records), qos=1)
+    last.wait_for_publish()
+    client.disconnect()
+    client.loop_stop()
+
+
+def publisher(port: int, messages: int, records: int) -> subprocess.Popen:
+    return subprocess.Popen([sys.executable, __file__, "publish", str(port), str(messages), str(records)])
+
+
+def bare(port: int, messages: int, records: int) -> float:
+    """Messages per second of a subscriber that does nothing with them."""
+    client = paho.Client(CallbackAPIVersion.VERSION2, client_id="bare")
+    heard, begun = 0, 0.0
+    done = threading.Event()
+
+    def on_message(*_: object) -> None:
+        nonlocal heard, begun
+        begun = begun or time.perf_counter()
+        heard += 1
+        if heard % 50 == 0:
+            client.publish(PACE, str(heard))
+        if heard == messages:
+            done.set()
+
+    client.on_message = on_message
+    client.connect("127.0.0.1", port)
+    client.subscribe(wire.UP_FILTER, 1)
+    client.loop_start()
+    with publisher(port, messages, records):
+        done.wait(300)
+    took = time.perf_counter() - begun
+    client.disconnect()
+    client.loop_stop()
+    return messages / took
+
+
+async def durable(port: int, messages: int, records: int, inflight: int, folder: Path) -> tuple[float, float]:
+    """(messages per second until all are on the disk, CPU µs of this process per record)."""
+    database = Database(folder / f"bench-{records}-{inflight}.db")
+    with database.transaction() as tx:
+        tx.save_household(HOME, valid_from_ms=0)
+    clock, writer = SystemClock(), Writer(database)
+    inbox = Inbox(capacity=4 * inflight)
+    link = MqttLink(
+        MqttSettings("127.0.0.1", port, client_id=f"hub{inflight}", inflight=inflight), inbox=inbox, clock=clock
+    )
+    ingest = Ingest(
+        inbox=inbox, link=link, writer=writer, rollups=Rollups(load()), clock=clock, rule=CommitRule(window=inflight)
+    )
+    tasks = [asyncio.create_task(link.run()), asyncio.create_task(ingest.run())]
+    while not link.state.connected:  # noqa: ASYNC110 (a state to look at, no event)
+        await asyncio.sleep(0.01)
+    with publisher(port, messages, records):
+        cpu, begun = time.process_time(), 0.0
+        mark = 0
+        while mark < messages * records:
+            await asyncio.sleep(0.02)
+            with database.snapshot() as reader:
+                mark = reader.marks("tracker-max").get(1, 0)
+            if mark and not begun:
+                begun, first = time.perf_counter(), mark
+        took = time.perf_counter() - begun
+        cpu = time.process_time() - cpu
+    link.publish_marks({"tracker-max": {}})  # the next run begins at 0
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    writer.close()
+    database.close()
+    return (mark - first) / records / took, cpu / (messages * records) * 1e6
+
+
+def main() -> None:
+    """Print one line a setting."""
+    messages = int(sys.argv[1]) if len(sys.argv) > 1 else 4000
+    with tempfile.TemporaryDirectory() as name, socket.socket() as probe:
+        folder = Path(name)
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+        probe.close()
+        with subprocess.Popen(["/usr/sbin/mosquitto", "-p", str(port)], stderr=subprocess.DEVNULL) as broker:
+            time.sleep(1)
+            for records in (1, 12):
+                base = bare(port, messages, records)
+                print(f"{records:2} records a message: bare subscriber {base:8.0f} messages/s")
+                for inflight in (20, 200):
+                    rate, cpu_us = asyncio.run(durable(port, messages, records, inflight, folder))
+                    print(
+                        f"   durable, in flight {inflight:3}: {rate:8.0f} messages/s = {rate * records:8.0f} rows/s, "
+                        f"{rate / base:.2f} of bare, {cpu_us:.0f} us of CPU a row"
+                    )
+            broker.terminate()
+        peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(f"peak memory of this process {peak_mib:.0f} MiB")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["publish"]:
+        publish(*(int(value) for value in sys.argv[2:]))
+    else:
+        main()
