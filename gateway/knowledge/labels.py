@@ -158,6 +158,14 @@ class _Joins:
                 relation = "contains" if mass == 1.0 else "may_contain"
                 self._join(Edge(food, relation, self._vertex(name)), record, span, mass)
                 self._join_upward(name, record, span)
+                if mass == 1.0:
+                    self._contains_groups(food, name, record, span)
+
+    def _contains_groups(self, food: Vertex, name: str, record: RecordRef, span: tuple[int, int]) -> None:
+        """What contains salmon contains fish: the join runs upward, never down."""
+        for group in self._known.ancestors(name):
+            if self._known.groups[group].named:
+                self._join(Edge(food, "contains", self._vertex(group)), record, span, 1.0)
 
     def _may(self, found: Declared, certain: set[str], lists: int) -> Iterable[tuple[str, float]]:
         """The species one entry speaks of, each with its mass before discounting."""

@@ -253,6 +253,10 @@ def parse_ingredients(table: Mapping[str, Any]) -> Ingredients:
         for name in group.members:
             if name not in sources:
                 raise ConfigError(f"ingredients.toml: the members of {group.id} must be sources, {name!r} is none")
+    for source in sources.values():
+        for name in source.is_a:
+            if name not in groups:
+                raise ConfigError(f"ingredients.toml: what {source.id} is must be a group, {name!r} is none")
     longest: dict[str, int] = {}
     for alias in aliases:
         longest[alias[0]] = max(longest.get(alias[0], 0), len(alias))
