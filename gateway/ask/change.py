@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gateway.model import Pet, Window
     from gateway.ontology.vocabulary import Property
 
-__all__ = ["as_usual", "figure_claim", "name_unclear", "not_captured", "say_verdict", "verdict_words"]
+__all__ = ["as_usual", "figure_claim", "how_clearly", "name_unclear", "not_captured", "say_verdict", "verdict_words"]
 
 _WIDER_DAYS = (14, 28, 90)
 _ASKED = {"up": Verdict.UP, "down": Verdict.DOWN, "same": Verdict.USUAL}
@@ -44,10 +44,18 @@ def not_captured(scene: Scene, draft: Draft, pet: Pet, observed: Property) -> bo
     return True
 
 
+def how_clearly(figure: Figure) -> str:
+    """Say "clearly", or "slightly" where the change is real but all of it below what matters."""
+    interval = figure.measured.comparison.interval
+    bound = figure.observed.relevance
+    small = interval is not None and -bound <= interval[0] and interval[1] <= bound
+    return "slightly" if small else "clearly"
+
+
 def verdict_words(figure: Figure) -> str:
     """The verdict as one bare phrase: "clearly up", "as usual"."""
     if figure.verdict in _WAY:
-        return f"clearly {_WAY[figure.verdict]}"
+        return f"{how_clearly(figure)} {_WAY[figure.verdict]}"
     return "as usual" if figure.verdict is Verdict.USUAL else "not clear"
 
 
@@ -77,15 +85,13 @@ def figure_claim(scene: Scene, draft: Draft, figure: Figure, *, opening: str = "
     )
 
 
-def say_verdict(scene: Scene, draft: Draft, figure: Figure, asked: str | None, *, clear: str | None = None) -> bool:
+def say_verdict(scene: Scene, draft: Draft, figure: Figure, asked: str | None) -> bool:
     """Short answer and figure. Returns whether the asked change is really there.
 
     Parameters
     ----------
     asked : str or None
         ``up``, ``down``, ``same`` or None where the question names no direction.
-    clear : str, optional
-        What follows "Yes, clearly more" when the change is there (the closest recorded change).
     """
     owner, name = figure.observed.owner, figure.pet.name
     wanted = _ASKED.get(asked or "")
@@ -95,10 +101,11 @@ def say_verdict(scene: Scene, draft: Draft, figure: Figure, asked: str | None, *
     there = wanted is None or figure.verdict is wanted
     if there and figure.verdict is not Verdict.USUAL:
         more = "more" if figure.verdict is Verdict.UP else "less"
+        clear = how_clearly(figure)
         opening = (
-            f"Yes, clearly {more}" if wanted is not None else f"{first_upper(owner)} is clearly {_WAY[figure.verdict]}"
+            f"{first_upper(owner)} is {clear} {_WAY[figure.verdict]}" if wanted is None else f"Yes, {clear} {more}"
         )
-        draft.say(NoticeKind.SHORT, opening if clear is None else f"{opening}; {clear}")
+        draft.say(NoticeKind.SHORT, opening)
     elif there:
         lead = "Yes: " if asked == "same" else ""
         draft.say(NoticeKind.SHORT, f"{lead}{name}'s {owner} is as usual")

@@ -26,13 +26,23 @@ _SHOWN = 12
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """The connected answer: chains in walk order, all their edges, and how it came about."""
+    """The connected answer: chains in walk order, their trees' edges, and how it came about.
+
+    One cause may reach the sign by several ingredients; those chains stand together.
+    """
 
     chains: tuple[Chain, ...]
     edges: tuple[RecordRef, ...]
     links: dict[RecordRef, Link]
     near_misses: tuple[NearMiss, ...]
     account: tuple[str, ...]
+
+    def by_cause(self) -> tuple[tuple[Chain, ...], ...]:
+        """The chains of each cause, causes in walk order."""
+        grouped: dict[str, list[Chain]] = {}
+        for chain in self.chains:
+            grouped.setdefault(chain.cause.name, []).append(chain)
+        return tuple(tuple(chains) for chains in grouped.values())
 
 
 def household_view(scene: Scene, links: Iterable[Link], view: Interval) -> Graph:
@@ -65,13 +75,9 @@ def connect(
     if len(required) < 2:
         return Connected((), (), by_ref, (), ("the pet or the sign is not in the household view; no tree",))
     subgraph = assemble(graph, ranking, required, chains)
-    ranked = _one_per_cause(tuple(tree.chain for tree in subgraph.trees))
-    return Connected(ranked, subgraph.edges, by_ref, (), tuple(_account(graph, ranking, subgraph)))
-
-
-def _one_per_cause(chains: tuple[Chain, ...]) -> tuple[Chain, ...]:
-    """The first chain of each cause: one food may reach the sign by several ingredients."""
-    return tuple({chain.cause.name: chain for chain in reversed(chains)}.values())[::-1]
+    chains = tuple(tree.chain for tree in subgraph.trees)
+    edges = tuple(dict.fromkeys(ref for tree in subgraph.trees for ref in tree.edges))
+    return Connected(chains, edges, by_ref, subgraph.near_misses, tuple(_account(graph, ranking, subgraph)))
 
 
 def _account(graph: Graph, ranking: Ranking, subgraph: Subgraph) -> Iterable[str]:

@@ -10,22 +10,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gateway.ask.causes import LAG_MS, Candidates, find_candidates
-from gateway.ask.change import as_usual, figure_claim, not_captured, say_verdict
+from gateway.ask.chains import chain_claims, date_of
+from gateway.ask.change import as_usual, figure_claim, how_clearly, not_captured, say_verdict
 from gateway.ask.connect import Connected, connect
 from gateway.ask.figures import compare_window
-from gateway.ask.sources import cite, class_of, first_of, quoted
-from gateway.ask.wording import day, first_upper, joined, possessive
+from gateway.ask.wording import first_upper, joined, possessive
 from gateway.dialogue import EvidenceClass, NoticeKind
-from gateway.measure.days import day_interval, local_day
+from gateway.measure.days import day_interval
 from gateway.measure.onset import onset
-from gateway.model import Interval, RecordRef, Verdict, Vertex, stable_id
+from gateway.model import Interval, Verdict, Vertex, stable_id
 
 if TYPE_CHECKING:
     from gateway.ask.answer import Draft
     from gateway.ask.figures import Figure
     from gateway.ask.scene import Scene
     from gateway.dialogue import Question
-    from gateway.model import Chain, Link, NearMiss, Pet, Window
+    from gateway.model import Chain, NearMiss, Pet, Window
 
 __all__ = ["explain_change"]
 
@@ -97,8 +97,8 @@ def _explain(scene: Scene, draft: Draft, figure: Figure, *, way: str, sign: Vert
     measured = figure_claim(scene, draft, figure)
     as_usual(scene, draft, pet, figure.window, except_for=figure.observed.id, names=_BESIDE)
     parts: list[str] = [] if measured is None else [measured]
-    for number, chain in enumerate(connected.chains):
-        parts.extend(_chain_claims(scene, draft, chain, connected.links, rank=1 if number == 0 else 4 + number))
+    for number, chains in enumerate(connected.by_cause()):
+        parts.extend(chain_claims(scene, draft, chains, connected.links, rank=1 if number == 0 else 4 + number))
     draft.paragraph()
     if connected.chains:
         _join(draft, connected, parts)
@@ -111,37 +111,34 @@ def _explain(scene: Scene, draft: Draft, figure: Figure, *, way: str, sign: Vert
 
 
 def _short(scene: Scene, figure: Figure, connected: Connected, way: str) -> str:
-    more = "more" if way == "up" else "less"
+    more, clear = ("more" if way == "up" else "less"), how_clearly(figure)
     if not connected.chains:
-        return f"Yes, clearly {more}, and nothing on file explains it"
-    if len(connected.chains) > 1:
-        named = joined([_cause_words(scene, chain) for chain in connected.chains])
-        count = first_upper(_count(len(connected.chains)))
-        return f"Yes, clearly {more}. {count} things changed before it: {named}. The records do not say which"
-    chain = connected.chains[0]
+        return f"Yes, {clear} {more}, and nothing on file explains it"
+    causes = [chains[0] for chains in connected.by_cause()]
+    if len(causes) > 1:
+        named = joined([_cause_words(scene, chain) for chain in causes])
+        count = first_upper(_count(len(causes)))
+        return f"Yes, {clear} {more}. {count} things changed before it: {named}. The records do not say which"
+    chain = causes[0]
     his = possessive(figure.pet)
     closest = {
-        "food": f"{his} new food on {_date(scene, chain.changed_ms)}",
-        "device": f"a change of {his} device on {_date(scene, chain.changed_ms)}",
+        "food": f"{his} new food on {date_of(scene, chain.changed_ms)}",
+        "device": f"a change of {his} device on {date_of(scene, chain.changed_ms)}",
     }.get(chain.slot, _cause_words(scene, chain))
     doubt = (
         "which changes the measuring itself" if chain.instrument else "Whether that is the cause the records can't show"
     )
     joiner = ", " if chain.instrument else ". "
-    return f"Yes, clearly {more}; the closest recorded change is {closest}{joiner}{doubt}"
+    return f"Yes, {clear} {more}; the closest recorded change is {closest}{joiner}{doubt}"
 
 
 def _count(number: int) -> str:
     return {2: "two", 3: "three", 4: "four"}.get(number, str(number))
 
 
-def _date(scene: Scene, at_ms: int) -> str:
-    return day(local_day(at_ms, scene.zones), year_of=scene.today)
-
-
 def _cause_words(scene: Scene, chain: Chain) -> str:
     name = scene.reader.vertex_labels().get(chain.cause.name, chain.cause.name.partition(":")[2].replace("_", " "))
-    when = _date(scene, chain.changed_ms)
+    when = date_of(scene, chain.changed_ms)
     if chain.slot == "food":
         return f"the food on {when}"
     verb = "ran out" if chain.change == "ended" else "began"
@@ -150,144 +147,12 @@ def _cause_words(scene: Scene, chain: Chain) -> str:
     )
 
 
-# --- the claims of one chain -------------------------------------------------------------------------
-
-
-def _chain_claims(scene: Scene, draft: Draft, chain: Chain, links: dict[RecordRef, Link], *, rank: int) -> list[str]:
-    """Each link of a chain with its own source, from the pet's own data to imported knowledge."""
-    along = [links[ref] for ref in chain.links]
-    said = [_exposure_claim(scene, draft, chain, along[0], rank)]
-    if chain.slot == "food":
-        said.extend(_label_claims(scene, draft, along, rank))
-    for link in along[1:]:
-        if link.edge.relation.partition("[")[0] in ("contains", "may_contain", "has_sign", "captures", "indicates"):
-            continue
-        said.append(_source_claim(scene, draft, link, rank))
-    shows = along[-1]
-    if shows.edge.relation.startswith("has_sign"):
-        said.append(_base_rate(scene, draft, shows, links, rank) or _source_claim(scene, draft, shows, rank))
-    return [claim for claim in said if claim is not None]
-
-
-def _exposure_claim(scene: Scene, draft: Draft, chain: Chain, link: Link, rank: int) -> str | None:
-    """The dated change itself: the food switched, the treatment ran out, the visit began."""
-    piece = first_of(link, "event", "log", "note")
-    if piece is None:
-        return None
-    refs = tuple(e.record for e in link.evidence if e.record.kind == piece.record.kind)
-    names = scene.reader.vertex_labels()
-    name = names.get(link.edge.head.name, link.edge.head.name)
-    when = _date(scene, chain.changed_ms)
-    if chain.slot == "food":
-        before = [
-            period
-            for period in scene.reader.feedings(scene.home, link.edge.tail.name.partition(":")[2])
-            if period.start_ms < chain.changed_ms
-        ]
-        text = f"{name} replaced {before[-1].name} on {when}" if before else f"{name} began on {when}"
-        refs = (*refs[:1], *((before[-1].ref,) if before else ()))
-    elif chain.change == "ended":
-        text = (
-            f"{first_upper(name)} given {_date(scene, link.edge.valid_from_ms or chain.changed_ms)} ran out on {when}"
-        )
-    elif chain.instrument:
-        text = f"{first_upper(name)} has been in use since {when}"
-    else:
-        text = f"{first_upper(name)} on {when}"
-    return draft.claim(
-        f"{chain.slot}_change",
-        class_of(piece.record),
-        text,
-        cite=cite(scene, piece.record),
-        refs=refs,
-        about=(link.edge.tail.name, link.edge.head.name),
-        rank=rank,
-    )
-
-
-def _label_claims(scene: Scene, draft: Draft, along: list[Link], rank: int) -> list[str | None]:
-    """What the new label lists that reaches the sign, and that the old one lists none of it."""
-    ate, held = along[0], along[1]
-    piece = first_of(held, "label")
-    if piece is None:
-        return []
-    species = scene.reader.vertex_labels().get(held.edge.head.name, held.edge.head.name.partition(":")[2])
-    may = held.edge.relation == "may_contain"
-    words = quoted(scene, piece).lower()
-    text = f"Its label lists {words}" + (f", which may contain {species}" if may and species not in words else "")
-    found: list[str | None] = [
-        draft.claim(
-            "label_lists",
-            EvidenceClass.REFERENCE,
-            text,
-            cite="product data",
-            refs=(piece.record,),
-            about=(held.edge.tail.name, held.edge.head.name),
-            rank=rank,
-        )
-    ]
-    before = [
-        period
-        for period in scene.reader.feedings(scene.home, ate.edge.tail.name.partition(":")[2])
-        if period.start_ms < (ate.edge.valid_from_ms or 0) and period.food != ate.edge.head.name.partition(":")[2]
-    ]
-    if not before:
-        return found
-    label = scene.reader.label_of(before[-1].code)
-    if label is None:
-        draft.say(
-            NoticeKind.ABSENCE, f"The label of {before[-1].name} is not on file, so whether it is new can't be told"
-        )
-        return found
-    found.append(
-        draft.claim(
-            "label_lists_none",
-            EvidenceClass.REFERENCE,
-            f"The old label lists no {species}",
-            cite="product data",
-            refs=(label,),
-            about=(f"food:{before[-1].food}", held.edge.head.name),
-            rank=rank,
-        )
-    )
-    return found
-
-
-def _source_claim(scene: Scene, draft: Draft, link: Link, rank: int) -> str | None:
-    """What the source says of this link, word for word."""
-    piece = first_of(link, "passage", "note", "label", "log")
-    if piece is None or not (text := quoted(scene, piece)):
-        return None
-    said = next((claim for claim in draft.claims if claim.text == text), None)
-    if said is not None:
-        return said.id
-    return draft.claim(
-        link.edge.relation.partition("[")[0],
-        class_of(piece.record),
-        text if piece.record.kind != "note" else f'"{text}"',
-        cite=cite(scene, piece.record),
-        refs=(piece.record,),
-        about=(link.edge.tail.name, link.edge.head.name),
-        rank=rank,
-    )
-
-
-def _base_rate(scene: Scene, draft: Draft, shows: Link, links: dict[RecordRef, Link], rank: int) -> str | None:
-    """How often the condition is behind the sign at all, where a source says so."""
-    host = shows.edge.relation.partition("[")[2].rstrip("]")
-    for link in links.values():
-        edge = link.edge
-        if edge.relation == f"base_rate[{host}]" and (edge.tail, edge.head) == (shows.edge.tail, shows.edge.head):
-            return _source_claim(scene, draft, link, rank)
-    return None
-
-
 def _join(draft: Draft, connected: Connected, parts: list[str]) -> None:
     """The hub's own connection: "may", all sides named, a pattern, not a diagnosis."""
     if len(parts) < 2:
         return
     instrument = all(chain.instrument for chain in connected.chains)
-    what = joined([_connection_words(chain) for chain in connected.chains], last="or")
+    what = joined([_connection_words(chains[0]) for chains in connected.by_cause()], last="or")
     text = (
         "Put together by the hub: the change of device may be all there is to it, not a change in the pet"
         if instrument
@@ -319,7 +184,7 @@ def _nothing_on_file(scene: Scene, draft: Draft, candidates: Candidates) -> None
         if slot.name == "food":
             draft.say(
                 NoticeKind.ABSENCE,
-                f"Food unchanged since {_date(scene, slot.since_ms or 0)} ({slot.what})",
+                f"Food unchanged since {date_of(scene, slot.since_ms or 0)} ({slot.what})",
                 slot="food",
             )
     missing = [
@@ -334,7 +199,7 @@ def _nothing_on_file(scene: Scene, draft: Draft, candidates: Candidates) -> None
 def _on(scene: Scene, miss: NearMiss) -> str:
     """The date of a near-miss, read from its edge's own reference."""
     began = miss.refs[-1].key.rpartition("|")[2] if miss.refs and miss.refs[-1].kind == "edge" else "-"
-    return "" if not began.lstrip("-").isdecimal() else f" on {_date(scene, int(began))}"
+    return "" if not began.lstrip("-").isdecimal() else f" on {date_of(scene, int(began))}"
 
 
 _SLOT_WORDS = {
@@ -350,7 +215,7 @@ def _walled(draft: Draft, candidates: Candidates) -> None:
     """What the owner's own mark took out of this answer."""
     if not candidates.walled:
         return
-    named = joined([_connection_words(chain) for chain in candidates.walled])
+    named = joined(list(dict.fromkeys(_connection_words(chain) for chain in candidates.walled)))
     draft.say(
         NoticeKind.CAUTION,
         f"Left out because you marked it wrong: {named}. You can undo that mark",

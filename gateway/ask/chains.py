@@ -1,0 +1,171 @@
+"""The claims of one cause: its dated change, its label, and what sources say of each link.
+
+Every sentence has its own source and class; nothing here joins them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gateway.ask.sources import cite, class_of, first_of, quoted
+from gateway.ask.wording import day, first_upper
+from gateway.dialogue import EvidenceClass, NoticeKind
+from gateway.measure.days import local_day
+
+if TYPE_CHECKING:
+    from gateway.ask.answer import Draft
+    from gateway.ask.scene import Scene
+    from gateway.model import Chain, Link, RecordRef
+
+__all__ = ["chain_claims", "date_of"]
+
+
+def date_of(scene: Scene, at_ms: int) -> str:
+    """An instant's local day in words."""
+    return day(local_day(at_ms, scene.zones), year_of=scene.today)
+
+
+def chain_claims(
+    scene: Scene, draft: Draft, chains: tuple[Chain, ...], links: dict[RecordRef, Link], *, rank: int
+) -> list[str]:
+    """Each link of one cause's chains with its own source, own data first, imported knowledge last.
+
+    A cause may have several chains (two new ingredients): its exposure is said once, every
+    ingredient that reaches the sign is named. Returns the ids of the claims.
+    """
+    paths = [tuple(links[ref] for ref in chain.links) for chain in chains]
+    said = [_exposure_claim(scene, draft, chains[0], paths[0][0], rank)]
+    if chains[0].slot == "food":
+        for along in paths:
+            said.extend(_label_claims(scene, draft, along, rank))
+    for along in paths:
+        said.extend(_knowledge_claims(scene, draft, along, links, rank=rank))
+    return list(dict.fromkeys(claim for claim in said if claim is not None))
+
+
+def _knowledge_claims(
+    scene: Scene, draft: Draft, along: tuple[Link, ...], links: dict[RecordRef, Link], *, rank: int
+) -> list[str | None]:
+    """What sources say of a chain's later links, with the base rate of its last."""
+    said: list[str | None] = []
+    for link in along[1:]:
+        if link.edge.relation.partition("[")[0] in ("contains", "may_contain", "has_sign", "captures", "indicates"):
+            continue
+        said.append(_source_claim(scene, draft, link, rank))
+    shows = along[-1]
+    if shows.edge.relation.startswith("has_sign"):
+        said.append(_base_rate(scene, draft, shows, links, rank) or _source_claim(scene, draft, shows, rank))
+    return said
+
+
+def _exposure_claim(scene: Scene, draft: Draft, chain: Chain, link: Link, rank: int) -> str | None:
+    """The dated change itself: the food switched, the treatment ran out, the visit began."""
+    piece = first_of(link, "event", "log", "note")
+    if piece is None:
+        return None
+    refs = tuple(e.record for e in link.evidence if e.record.kind == piece.record.kind)
+    names = scene.reader.vertex_labels()
+    name = names.get(link.edge.head.name, link.edge.head.name)
+    when = date_of(scene, chain.changed_ms)
+    if chain.slot == "food":
+        before = [
+            period
+            for period in scene.reader.feedings(scene.home, link.edge.tail.name.partition(":")[2])
+            if period.start_ms < chain.changed_ms
+        ]
+        text = f"{name} replaced {before[-1].name} on {when}" if before else f"{name} began on {when}"
+        refs = (*refs[:1], *((before[-1].ref,) if before else ()))
+    elif chain.change == "ended":
+        text = (
+            f"{first_upper(name)} given {date_of(scene, link.edge.valid_from_ms or chain.changed_ms)} ran out on {when}"
+        )
+    elif chain.instrument:
+        text = f"{first_upper(name)} has been in use since {when}"
+    else:
+        text = f"{first_upper(name)} on {when}"
+    return draft.claim(
+        f"{chain.slot}_change",
+        class_of(piece.record),
+        text,
+        cite=cite(scene, piece.record),
+        refs=refs,
+        about=(link.edge.tail.name, link.edge.head.name),
+        rank=rank,
+    )
+
+
+def _label_claims(scene: Scene, draft: Draft, along: tuple[Link, ...], rank: int) -> list[str | None]:
+    """What the new label lists that reaches the sign, and that the old one lists none of it."""
+    ate, held = along[0], along[1]
+    piece = first_of(held, "label")
+    if piece is None:
+        return []
+    species = scene.reader.vertex_labels().get(held.edge.head.name, held.edge.head.name.partition(":")[2])
+    may = held.edge.relation == "may_contain"
+    words = quoted(scene, piece).lower()
+    text = f"Its label lists {words}" + (f", which may contain {species}" if may and species not in words else "")
+    found: list[str | None] = [
+        draft.claim(
+            "label_lists",
+            EvidenceClass.REFERENCE,
+            text,
+            cite="product data",
+            refs=(piece.record,),
+            about=(held.edge.tail.name, held.edge.head.name),
+            rank=rank,
+        )
+    ]
+    before = [
+        period
+        for period in scene.reader.feedings(scene.home, ate.edge.tail.name.partition(":")[2])
+        if period.start_ms < (ate.edge.valid_from_ms or 0) and period.food != ate.edge.head.name.partition(":")[2]
+    ]
+    if not before:
+        return found
+    label = scene.reader.label_of(before[-1].code)
+    if label is None:
+        draft.say(
+            NoticeKind.ABSENCE, f"The label of {before[-1].name} is not on file, so whether it is new can't be told"
+        )
+        return found
+    found.append(
+        draft.claim(
+            "label_lists_none",
+            EvidenceClass.REFERENCE,
+            f"The old label lists no {species}",
+            cite="product data",
+            refs=(label,),
+            about=(f"food:{before[-1].food}", held.edge.head.name),
+            rank=rank,
+        )
+    )
+    return found
+
+
+def _source_claim(scene: Scene, draft: Draft, link: Link, rank: int) -> str | None:
+    """What the source says of this link, word for word."""
+    piece = first_of(link, "passage", "note", "label", "log")
+    if piece is None or not (text := quoted(scene, piece)):
+        return None
+    said = next((claim for claim in draft.claims if claim.text == text), None)
+    if said is not None:
+        return said.id
+    return draft.claim(
+        link.edge.relation.partition("[")[0],
+        class_of(piece.record),
+        text if piece.record.kind != "note" else f'"{text}"',
+        cite=cite(scene, piece.record),
+        refs=(piece.record,),
+        about=(link.edge.tail.name, link.edge.head.name),
+        rank=rank,
+    )
+
+
+def _base_rate(scene: Scene, draft: Draft, shows: Link, links: dict[RecordRef, Link], rank: int) -> str | None:
+    """How often the condition is behind the sign at all, where a source says so."""
+    host = shows.edge.relation.partition("[")[2].rstrip("]")
+    for link in links.values():
+        edge = link.edge
+        if edge.relation == f"base_rate[{host}]" and (edge.tail, edge.head) == (shows.edge.tail, shows.edge.head):
+            return _source_claim(scene, draft, link, rank)
+    return None
