@@ -45,7 +45,9 @@ def test_no_rule_of_the_list_is_dead_or_named_twice():
         "Can you order more food?", "How did the scratching begin after the new kibble?", "Does Apoquel make dogs tired?",
         "Is Max scratching less since he takes Apoquel?", "When did we switch Max to Acme?", "Is Luna eating well?",
         "How much sleep is normal for a cat?", "Luna isn't drinking", "Is Max ok?", "Max", "When did Max last get a shot?",
-        "What about Max's Apoquel?", "Is chicken in Harbor Whitefish?", "Harbor Whitefish, what?", "Is Luna still normal?",
+        "Can Max swim?", "When does Bella need her thyroid pill?", "Did Luna get any treats today?", "Compare Luna and Max",
+        "Is Acme upsetting Max's stomach?", "What's the average weight of a chihuahua?", "Has Max improved?",
+        "Did the scratching begin after the new kibble?", "What about Max's Apoquel?", "Is chicken in Harbor Whitefish?", "Harbor Whitefish, what?", "Is Luna still normal?",
     ]  # fmt: skip
     fired = {ask(text).rule for text in texts}
     assert {rule.name for rule in RULES} - fired <= RARE

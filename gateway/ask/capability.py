@@ -57,7 +57,7 @@ def answer_class(
     if intent == "normal_check" and not pets:
         return "REFERENCE"
     if metric is None:
-        recorded = any(subject.startswith(("med:", "place:")) for subject in subjects)
+        recorded = any(subject.startswith(("med:", "place:", "food:treat")) for subject in subjects)
         return "RECORDED" if recorded else "MEASURED"
     return _by_device(intent, pets, metric, household, now_ms)
 

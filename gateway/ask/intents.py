@@ -83,9 +83,16 @@ def _measured(f: Facts) -> bool:
 
 
 def _is_causal(f: Facts) -> bool:
-    about = f.subject_food or f.subject_med or f.thing or f.mentions("place") or bool(f.linked.events)
+    about = f.subject_food or f.subject_med or f.thing or f.mentions("place", "cond") or bool(f.linked.events)
     about = about or f.has("current_food", "new_food", "food_noun")
     return _measured(f) and (f.has("line_up") or (f.has("cause") and about)) and not f.starts("why", within=2)
+
+
+def _blames_food(f: Facts) -> bool:
+    """Whether a food is blamed for something that nothing here measures ("upsetting his stomach")."""
+    return (
+        f.measured is None and f.subject_food and f.has("cause") and f.who.named and f.yes_no and not f.has("contain")
+    )
 
 
 def _asks_food(f: Facts) -> bool:
@@ -115,6 +122,16 @@ def _asks_onset(f: Facts) -> bool:
     return about and (f.has("since_when") or lasting or begun)
 
 
+def _against_past(f: Facts) -> bool:
+    """Whether one past window stands after "than" or "from": "less than last week"."""
+    than = f.linked.language.words["than"]
+    return any(
+        span.label in {"PREV_WEEK", "PREV_MONTH", "YESTERDAY"}
+        and any(f.linked.word(span.first - back) in than for back in (1, 2, 3, 4))
+        for span in f.linked.times
+    )
+
+
 def _perfect(f: Facts) -> bool:
     """Whether it is "how long has ... been", not "how long did": the state still lasts."""
     words = {token.text for token in f.linked.tokens}
@@ -124,7 +141,13 @@ def _perfect(f: Facts) -> bool:
 
 def _several_windows(f: Facts) -> bool:
     around = any(span.around for span in f.linked.times) and not f.has("start")
-    return _measured(f) and not f.starts("why", within=2) and ((f.windows >= 2 and f.has("periods", "most")) or around)
+    return (
+        _measured(f)
+        and not f.starts("why", within=2)
+        and (
+            (f.windows >= 2 and f.has("periods", "most")) or around or (f.windows == 1 and f.moved and _against_past(f))
+        )
+    )
 
 
 def _selects(f: Facts) -> bool:
@@ -137,7 +160,7 @@ def _compares(f: Facts) -> bool:
     if not _measured(f):
         return False
     if f.compared_pets >= 2:
-        return f.has("who", "which", "compare", "most")
+        return f.has("who", "which", "compare", "most") and not f.has("usual")
     return f.starts("who", "which", within=3) and f.has("most") and not f.mentions("pet")
 
 
@@ -199,6 +222,12 @@ def _given(f: Facts) -> bool:
     return f.subject_med and f.has("given") and f.yes_no and not modal
 
 
+def _asks_next(f: Facts) -> bool:
+    """Whether it is "when does she need her pill": not when she had it."""
+    past = any(token.text in f.linked.language.words["past_aux"] for token in f.linked.tokens)
+    return f.subject_med and f.starts("when", within=1) and not past and not f.has("last") and f.measured is None
+
+
 def _is_med_safety(f: Facts) -> bool:
     return f.subject_med and f.has("side_effect", "can", "most_of")
 
@@ -232,7 +261,7 @@ RULES: tuple[Rule, ...] = (
         "switch_back",
         lambda f: (
             f.has("switch_back")
-            and (f.subject_food or f.has("old_food", "switch_back"))
+            and (f.subject_food or f.has("old_food") or any(token.text == "back" for token in f.linked.tokens))
             and f.measured in {None, "intake"}
             and not f.has("usual")
         ),
@@ -253,6 +282,7 @@ RULES: tuple[Rule, ...] = (
     Rule("med_causes", "cause_check", lambda f: f.subject_med and f.who.named and _is_causal(f)),
     Rule("med_onset", "onset", lambda f: f.subject_med and _asks_onset(f)),
     Rule("vaccine_due", "med_timing", lambda f: f.subject_med and f.has("due") and not f.has("last")),
+    Rule("med_next", "med_timing", _asks_next),
     Rule("look_up", "record_lookup", _looks_up),
     Rule("med_last", "event_when", lambda f: f.subject_med and f.starts("when", within=3) and not _measured(f)),
     Rule("med_given", "event_check", _given),
@@ -264,6 +294,7 @@ RULES: tuple[Rule, ...] = (
     Rule("too_heavy", "too_heavy", lambda f: f.has("heavy") and f.yes_no and f.measured in {None, "weight", "intake"}),
     Rule("enough", "enough", lambda f: f.has("enough") and _measured(f) and not f.starts("why", within=2)),
     Rule("cause", "cause_check", _is_causal),
+    Rule("cause_unmeasured", "cause_check", _blames_food),
     Rule("contents", "ingredient_lookup", lambda f: _asks_contents(f) and not f.starts("can", within=1)),
     Rule("periods", "compare_periods", _several_windows),
     Rule("food_ok", "food_ok", lambda f: _asks_food(f) and f.measured in {None, "intake", "water", "lick"}),
@@ -284,10 +315,16 @@ RULES: tuple[Rule, ...] = (
         lambda f: f.starts("when", within=3) and (bool(f.linked.events) or (f.subject_food and f.has("switch_verb"))),
     ),
     Rule("when", "event_when", lambda f: _measured(f) and f.starts("when", within=3)),
+    Rule(
+        "treat_given", "event_check", lambda f: "food:treat" in f.linked.targets("food") and f.has("given") and f.yes_no
+    ),
     Rule("normal", "normal_check", lambda f: _asks_normal(f) and not f.moved and not f.has("still")),
     Rule("trend", "trend", _asks_trend),
     Rule("normal_host", "normal_check", lambda f: _asks_normal(f) and (bool(f.who.hosts) or f.yes_no)),
     Rule("check", "event_check", lambda f: _measured(f) and f.yes_no),
+    Rule(
+        "of_host", "normal_check", lambda f: _measured(f) and bool(f.who.hosts) and not f.who.pets and f.has("how_much")
+    ),
     Rule("statement", "trend", _states),
     Rule(
         "quantity",
@@ -296,12 +333,15 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("contents_pair", "ingredient_lookup", lambda f: f.subject_food and f.mentions("ing") and not f.who.named),
     Rule("contents_of", "ingredient_lookup", lambda f: f.subject_food and f.has("contain", "how_much", "which")),
+    Rule("better", "overview", lambda f: f.measured is None and f.has("still") and f.who.named and f.yes_no),
+    Rule("side_by_side", "overview", lambda f: f.compared_pets >= 2 and f.has("compare")),
     Rule("advice", "pet_advice", lambda f: f.has("pet_advice")),
     Rule(
         "only_pet",
         "overview",
         lambda f: f.who.named and sum(token.text[0].isalpha() for token in f.linked.tokens) == 1,
     ),
+    Rule("about_a_pet", "pet_advice", lambda f: f.who.named and f.starts("can", "how_much", within=1)),
 )
 
 

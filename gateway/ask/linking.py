@@ -176,6 +176,9 @@ def link(text: str, reader: Reader, calendar: Calendar, *, hint: str | None = No
     events = _events_in(text, corrected, language)
     blocked = {i for first, last, _ in events for i in range(first, last)}
     blocked |= {i for span in times if span.event for i in range(span.first, span.last)}
+    if "cause" in cues:  # the "change" of "food change" causes nothing
+        free = tuple(span for span in cues["cause"] if not blocked.intersection(range(*span)))
+        cues = {name: spans for name, spans in {**cues, "cause": free}.items() if spans}
     blocked |= {i for match, reading in chosen if _is_solid(reading) for i in range(match.first, match.last)}
     metrics = _metrics_in(text, corrected, language, blocked)
     spent = blocked | {i for hit in metrics for i in range(hit.first, hit.last)}

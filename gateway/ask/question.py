@@ -9,6 +9,7 @@ Never reads a clock or a database, never raises for a text, whatever it holds.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 
 from gateway.ask import capability, safety
 from gateway.ask.intents import Facts, decide, is_yes_no
@@ -16,6 +17,7 @@ from gateway.ask.linking import Linked, MetricHit, Reader, link, reader_for
 from gateway.ask.subjects import Who, devices_in, new_or_old_food, own_foods_in, who_is_asked
 from gateway.ask.times import Calendar, TimeSpan, window_of
 from gateway.dialogue import Question
+from gateway.measure.days import add_days
 from gateway.model import Household, Window
 from gateway.ontology import load as tables
 from gateway.ontology.recognise import Alias
@@ -37,6 +39,11 @@ _PET_INTENTS = frozenset({
 })  # fmt: skip
 """Intents that are about a pet: where none is named, the owner is asked which."""
 
+_THING_INTENTS = frozenset(
+    {"ingredient_lookup", "reference", "provenance", "correction", "device_status", "why_notice"}
+)
+"""Intents about a thing: "it" is that thing, no pet."""
+
 _NO_DIRECTION = frozenset({
     "quantity", "event_check", "event_when", "normal_check", "compare_pets", "record_lookup", "device_status",
     "food_ok", "ingredient_lookup", "med_timing", "med_safety", "reference", "provenance", "correction", "enough",
@@ -50,7 +57,7 @@ _NO_METRIC = frozenset({
 
 _SUBJECT_KINDS: Mapping[str, tuple[str, ...]] = {
     "explain_change": ("own_food", "own_med", "place"),
-    "cause_check": ("own_food", "own_med", "med", "place", "ing", "food", "food_word"),
+    "cause_check": ("own_food", "own_med", "med", "place", "cond", "ing", "food", "food_word"),
     "onset": ("own_food", "own_med", "med"),
     "trend": ("own_food",),
     "event_check": ("device", "place", "own_med", "med"),
@@ -283,6 +290,8 @@ def _subjects(facts: Facts, household: Household, intent: str, danger: safety.Da
     kinds = _SUBJECT_KINDS.get(intent, ())
     linked = facts.linked
     found = set(linked.targets(*(kind for kind in kinds if kind not in {"food_word", "host", "device"})))
+    if intent == "event_check" and "food:treat" in linked.targets("food"):
+        found.add("food:treat")
     if "device" in kinds and (intent == "device_status" or not facts.who.pets):
         found.update(facts.devices)
     if "host" in kinds and not facts.who.named:
@@ -302,6 +311,8 @@ def _subjects(facts: Facts, household: Household, intent: str, danger: safety.Da
         found.update(linked.targets("food") if danger.carrier else ())
     if intent in {"exposure", "triage"} or (danger is not None and intent in {"food_ok", "med_safety"}):
         found = {target for target in found if danger is None or not _shadowed(target, danger)}
+    if len([target for target in found if target.startswith("med:")]) > 1:
+        found.discard("med:medicine")
     if intent == "record_lookup" and found & {"med:vaccine"}:
         found.discard("src:vet")
     if "food_word" in kinds and not found and intent == "cause_check" and linked.has("food_noun") and not linked.events:
@@ -335,7 +346,7 @@ def _pets(facts: Facts, household: Household, intent: str, subjects: tuple[str, 
             return who.candidates
         asked = [pet.id for pet in household.pets if f"species:{pet.species}" in who.hosts]
         return tuple(sorted(asked)) or everyone
-    if who.pets:
+    if who.pets and (who.named or intent not in _THING_INTENTS):
         return who.pets
     eaters = {pet for food in own_foods_in(facts.linked, household) for pet in food.pets}
     if intent in _PET_INTENTS and len(eaters) == 1:
@@ -405,10 +416,11 @@ def _window(
         return None, None
     spans = [span for span in facts.linked.times if _dates(span, facts)]
     if intent == "compare_periods":
-        return _two_windows(spans, subjects)
+        return _two_windows(spans, subjects, calendar)
     night = any(span.label == "NIGHT" for span in spans)
     dated = [span for span in spans if span.label not in {"NIGHT", "NEXT"} and not span.around]
-    if intent == "med_timing" and (not dated) and facts.has("due") and not facts.linked.starts("how_much", within=2):
+    asks_next = facts.has("due") or facts.linked.starts("when", within=1)
+    if intent == "med_timing" and not dated and asks_next and not facts.linked.starts("how_much", within=2):
         return "NEXT", None
     chosen = _strongest(dated)
     if chosen is not None:
@@ -435,15 +447,27 @@ def _strongest(spans: list[TimeSpan]) -> TimeSpan | None:
     return next(iter(firm or spans), None)
 
 
-def _two_windows(spans: list[TimeSpan], subjects: tuple[str, ...]) -> tuple[str | None, Window | None]:
+_PARTNER = {"PREV_WEEK": "P7D", "PREV_MONTH": "P30D", "YESTERDAY": "TODAY"}
+
+
+def _two_windows(
+    spans: list[TimeSpan], subjects: tuple[str, ...], calendar: Calendar
+) -> tuple[str | None, Window | None]:
     """``P7D|PREV_WEEK``: the later window first; its interval is the later one's."""
     dated = [(span.window, span.label) for span in spans if span.window is not None and span.label != "NIGHT"]
     if len(dated) >= 2:
         (window, later), (_, earlier) = sorted(dated[:2], key=lambda pair: -pair[0].interval.end_ms)
+        if later == earlier:  # "last week ... the week before": the days before those
+            days = date.fromisoformat(window.last_date) - date.fromisoformat(window.first_date)
+            last = add_days(window.first_date, -1)
+            earlier = f"{add_days(last, -days.days)}/{last}"
         return f"{later}|{earlier}", window
     for span in spans:
         if span.around:
             return span.label, None
+    if len(dated) == 1 and dated[0][1] in _PARTNER:
+        partner = _PARTNER[dated[0][1]]
+        return f"{partner}|{dated[0][1]}", window_of(partner, calendar)
     if any(subject.startswith("med:") for subject in subjects):
         return "AROUND:med", None
     if any(subject.startswith("food:") for subject in subjects):

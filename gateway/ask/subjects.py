@@ -75,10 +75,12 @@ def who_is_asked(linked: Linked, household: Household, last_pet: str | None) -> 
     asked: set[str] = set()
     miscounted = False
     definite = _cue_words(linked, "definite") | _cue_words(linked, "both")
+    plural = _cue_words(linked, "definite_plural") | _cue_words(linked, "both")
     several = {i for a, b in linked.cues.get("both", ()) for i in range(a, b)}
     for first, _last, mention in _host_mentions(linked):
         two_before, before = _lead(linked, first)
-        pointed = before in definite or two_before in definite or before in _cue_words(linked, "which")
+        pointing = plural if mention.kind == "species_plural" else definite
+        pointed = before in pointing or two_before in pointing or before in _cue_words(linked, "which")
         mine = _of_host(household, mention)
         if not pointed or not mine or linked.word(first - 1) in _cue_words(linked, "kind_of") - definite:
             hosts.add(mention.target)
