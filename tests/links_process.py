@@ -40,6 +40,5 @@ async def listen(database: Database, settings: MqttSettings) -> None:
 
 if __name__ == "__main__":
     path, port, protocol = sys.argv[1:]
-    inflight = int(sys.argv[4]) if len(sys.argv) > 4 else 20
     with Database(Path(path)) as database:
         asyncio.run(listen(database, MqttSettings("127.0.0.1", int(port), protocol=int(protocol))))
