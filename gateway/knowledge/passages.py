@@ -318,10 +318,10 @@ def _scoped(tail: str, relation: str, head: str, context: Context) -> Iterator[t
     """The edges a pair stands for: one a host, or the breed's own where a breed is spoken of."""
     if not load().relations[relation].host:
         yield tail, relation, head
-    elif context.breed is None and relation != "prone_to":
+    elif context.breed is None:
         for host in context.hosts:
             yield tail, f"{relation}[{host}]", head
-    elif context.breed is not None and head.startswith("condition:"):
+    elif head.startswith("condition:"):
         breed = tail if tail.startswith("breed:") else context.breed
         yield breed, f"prone_to[{breed_host(breed.partition(':')[2])}]", head
 
