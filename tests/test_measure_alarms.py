@@ -186,6 +186,12 @@ def test_a_year_of_unchanged_activity_is_seldom_called_slow_change() -> None:
     assert sum(slow_change(grid, LAST, least_change=0.05) is not None for grid in years) <= 4
 
 
+def test_weeks_that_hang_together_are_not_slow_change() -> None:
+    rng = np.random.default_rng(0)
+    years = [grid_of_days(daily(rng, 365, cv=0.2, phi=0.93)) for _ in range(40)]
+    assert sum(slow_change(grid, LAST, least_change=0.02) is not None for grid in years) <= 5
+
+
 def test_a_slow_fall_is_dated_to_about_its_month_and_names_the_season() -> None:
     values = daily(np.random.default_rng(3), 365, cv=0.15)
     values[200:] *= np.exp(np.linspace(0.0, -0.4, 165))
@@ -227,6 +233,12 @@ def test_any_order_and_any_duplication_of_samples_gives_the_same_bytes(samples, 
     seed.shuffle(again)
     seed.shuffle(heard)
     assert roll_day(again, heard, DAY, NEW_YORK) == plain
+
+
+def test_two_readings_under_one_key_give_the_same_bytes_in_either_order() -> None:
+    at = WHOLE.start_ms
+    one, other = Sample("bowl/1/1", at, at, 40), Sample("bowl/1/1", at, at, 41)
+    assert roll_day([one, other], (), DAY, NEW_YORK) == roll_day([other, one], (), DAY, NEW_YORK)
 
 
 @given(samples=samples)

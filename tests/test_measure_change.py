@@ -19,6 +19,7 @@ from gateway.measure.days import HOUR_MS, add_days, dates_between
 from gateway.measure.grid import DayGrid, aggregate, fault_of, night_grid, only_hours, rescale
 from gateway.measure.onset import onset
 from gateway.measure.outlook import ids_with, outlook
+from gateway.measure.past import PastWindows
 from gateway.model import Comparison, Unclear, Verdict
 from tests.measure_worlds import LAST, daily, grid_of_days
 
@@ -197,6 +198,13 @@ def test_from_forty_past_weeks_on_the_rank_decides() -> None:
     values[150:157] *= 4.0
     values[-7:] *= 1.4
     assert week_of(grid_of_days(values)).verdict is Verdict.CANNOT_TELL
+
+
+def test_a_rank_is_among_ratios_to_their_own_past_from_both_ends() -> None:
+    past = PastWindows(rate=np.full(60, 5.0), ratio=np.linspace(0.9, 1.1, 49))
+    assert past.comparable == 49
+    assert past.tail(2.0) == past.tail(0.1) == 1 / 50
+    assert past.tail(1.0) == 26 / 50
 
 
 def test_a_years_drift_does_not_make_every_last_week_up() -> None:

@@ -51,6 +51,13 @@ def test_planted_links_are_found_with_their_lag_and_direction_through_gaps_week_
         assert one.n >= 300
 
 
+def test_the_best_of_29_lags_has_paid_for_having_been_chosen() -> None:
+    found = associations(series_of(np.random.default_rng(8).standard_normal((40, 365))))
+    p = np.array([one.p for one in found])
+    assert stats.kstest(p, "uniform", alternative="greater").pvalue > 0.01, "smaller than chance gives"
+    assert np.median(p) == pytest.approx(0.5, abs=0.12)
+
+
 def test_order_of_series_changes_no_finding() -> None:
     values, _ = planted(np.random.default_rng(9), 12, 200, pairs=4, r=0.6)
     plain = {(one.tail, one.head, one.lag, round(one.r, 9)) for one in associations(series_of(values)) if one.found}
@@ -211,6 +218,14 @@ def test_a_rise_after_a_food_switch_follows_it_and_a_calm_series_does_not() -> N
     assert all(one.change > 0 for one in rose if one.found)
     calm = [followed_by(*switched(seed, factor=1.0)) for seed in range(60)]
     assert sum(one.found for one in calm) <= 8
+
+
+def test_a_series_with_a_long_memory_does_not_follow_every_event() -> None:
+    found = 0
+    for seed in range(100):
+        grid = grid_of_days(daily(np.random.default_rng(seed), 110, cv=0.3, phi=0.7))
+        found += followed_by(grid, DatedEvent("e", grid.dates[65])).found
+    assert found <= 14
 
 
 def test_other_events_within_21_days_are_listed_as_rivals() -> None:
