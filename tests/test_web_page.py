@@ -13,6 +13,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
+from gateway.ask.answer import answer_json
+from gateway.ask.ask import ask
 from gateway.ask.records import open_record, record_text
 from gateway.errors import ConfigError
 from gateway.store import Database, Snapshot
@@ -26,6 +28,7 @@ from tests.web_home import (
     LABEL_REF,
     LOG_REF,
     NOTE_REF,
+    NOW_MS,
     PASSAGE_REF,
     TOKEN,
     Home,
@@ -256,6 +259,33 @@ def test_the_days_a_claim_speaks_of_stand_apart_from_those_it_is_compared_with(s
     assert folded
     assert before.count('aria-label="Max: scratching, Jul') == 7
     assert after.count('aria-label="Max: scratching, ') == 28
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Why is Max scratching more this week?",
+        "Is Luna eating less?",
+        "Max ate chocolate",
+        "How much did Max eat yesterday?",
+        "Who rests more, Max or Luna?",
+        "",
+        "xyzzy " * 2000,
+        HOSTILE,
+    ],
+)
+def test_whatever_ask_answers_can_be_shown_and_all_it_cites_opens(home, writable, question):
+    with Database(home.path) as database, database.transaction() as tx:
+        answer = ask(question, tx, now_ms=NOW_MS)
+        refs = tuple(ref for claim in answer.claims for ref in claim.refs)
+        number = tx.save_answer(asked_ms=NOW_MS, question=question, body=json.dumps(answer_json(answer)), cites=refs)
+    page = writable.get(f"/answer/{number}")
+    assert page.status_code == 200
+    assert HOSTILE not in page.text
+    shown = hrefs(page.text)
+    for ref in refs:
+        assert record_href(ref) in shown
+        assert writable.get(record_href(ref)).status_code == 200
 
 
 # --- records --------------------------------------------------------------------------------------
