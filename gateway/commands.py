@@ -132,6 +132,7 @@ def _product(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
         food = tx.household().food_of(product.code, product.name)
         food_id = stable_id(product.name) if food is None else food.id
         tx.save_food(food_id, product.name if food is None else food.name, kind="food", code=product.code, aliases=())
+        tx.name_vertex(f"product:{product.code}", f"{product.name} (label)")
         new += tx.save_learned(product.learn(Vertex(f"food:{food_id}")), added_ms=now_ms)
     return Done(f"Read {len(products)} product{'s' if len(products) != 1 else ''}, {new} new records.")
 
@@ -195,6 +196,7 @@ def _food(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
     opens = None
     if label:
         learned = read_label(code, label, title=name, source="typed in by the owner", food=Vertex(f"food:{food.id}"))
+        tx.name_vertex(f"product:{code}", f"{name} (label)")
         tx.save_learned(learned, added_ms=now_ms)
         opens = learned.records[0].ref
     record = TextRecord(

@@ -234,7 +234,9 @@ def _whose(device_id: str, at_ms: int, home: Household) -> str:
 def _event_heading(frame: DatedFrame, home: Household) -> str:
     words = _EVENT_WORDS.get(frame.kind, frame.kind.replace("_", " ").capitalize())
     if frame.kind == "food_set" and frame.object:
-        figure = f": {vertex_words(f'food:{frame.object}', home, {})}"
+        code, text = str(frame.fields[0]), str(frame.fields[1])
+        food = home.food_of(code, text)
+        figure = f": {(text or code) if food is None else food.name}"
     elif frame.amount is not None and frame.unit is not None:
         figure = f", {amount(frame.amount, frame.unit)}"
     else:
