@@ -230,11 +230,12 @@ def _respell(
     """(tokens read towards safety, tokens corrected for reading, the corrections).
 
     A word in any vocabulary stays. One near a toxin, medicine or sign is never corrected for
-    reading: it only counts for safety. One near exactly one pet's name, or whose neighbours
+    reading: it only counts for safety. Where no pet is named, one near exactly one pet's name, or whose neighbours
     all mean the same measured word or time, is read as that.
     """
     near, read, corrections = [], [], []
     poisons = reader.hazards.near
+    named = any(r.kind == "pet" for t in tokens for _, readings in reader.names.at((t,), 0) for r in readings)
     for token in tokens:
         word, careful, replaced = token.text, token.text, token.text
         twin = reader.near_names.near(word) if word in poisons and word not in reader.names else ()
@@ -246,7 +247,7 @@ def _respell(
             words = reader.near_words[language.id].near(word) if len(word) >= 5 else ()
             if hazards:
                 careful = hazards[0]
-            elif len(names) == 1:
+            elif len(names) == 1 and not named and len(word) >= 4:
                 replaced = names[0]
             elif words and len({_meaning(language, w) for w in words}) == 1:
                 replaced = words[0]
