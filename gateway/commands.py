@@ -17,7 +17,7 @@ from gateway.errors import HouseholdError, ImportRefused
 from gateway.knowledge.household import read_household
 from gateway.knowledge.labels import read_label
 from gateway.knowledge.notes import log_kind_of, read_note
-from gateway.knowledge.passages import read_passages
+from gateway.knowledge.passages import read_passages, starter_guide
 from gateway.knowledge.products import read_products
 from gateway.links.rollups import Rollups
 from gateway.links.surefeed import read_surefeed, store_surefeed
@@ -112,6 +112,7 @@ def _household(tx: Transaction, args: dict[str, str], _now_ms: int) -> Done:
     for record in file.stated:
         tx.save_text(record)
     Rollups(load()).rebuild(tx, tx.household())
+    tx.save_learned(starter_guide(), added_ms=0)
     home = file.household
     return Done(f"Kept {len(home.pets)} pets, {len(home.devices)} devices and {len(home.foods)} foods.")
 
@@ -120,6 +121,7 @@ def _surefeed(tx: Transaction, args: dict[str, str], _now_ms: int) -> Done:
     data = _need(args, "text").encode()
     history = read_surefeed(data, source=args.get("source", "surefeed"), zone=_need(args, "zone"))
     stored = store_surefeed(tx, history, rollups=Rollups(load()))
+    tx.save_learned(starter_guide(), added_ms=0)
     pets = ", ".join(pet.name for pet in history.pets)
     left = "".join(f", {count} {category} rows left out" for category, count in history.left_out)
     return Done(f"{pets}: {stored.new} new rows, {stored.known} known already{left}.")

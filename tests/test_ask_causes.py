@@ -196,3 +196,16 @@ def test_two_changes_are_both_found_in_the_order_they_happened():
 def test_the_order_of_the_links_does_not_matter():
     links = [*food_switch(), link("pet:max", "treated_with", "med:flea_treatment", 65, 95), *knowledge()]
     assert search(links) == search(links[::-1])
+
+
+def test_a_stay_at_a_place_whose_kind_carries_an_agent_is_a_candidate_too():
+    links = [
+        link("pet:max", "was_at", "place:bellas", 96, 98),
+        link("place:bellas", "of_kind", "place:boarding_kennel"),
+        link("place:boarding_kennel", "has_agent", "agent:flea"),
+        link("agent:flea", "may_cause[dog]", "condition:flea_allergy"),
+        *knowledge(),
+    ]
+    found = search(links)
+    assert causes(found) == ["place:bellas"]
+    assert len(found.chains[0].links) == 5

@@ -299,9 +299,11 @@ def _places_and_visitors(search: _Search) -> None:
             changed, what = _start(link), search.paths.name(link.edge.head)
             if not search.in_time(changed):
                 continue
+            kinds = [(), *((kind,) for kind in search.paths.of(link.edge.head, "of_kind"))]
             paths = [
-                (link, carries, *tail)
-                for carries in search.paths.of(link.edge.head, "has_agent")
+                (link, *kind, carries, *tail)
+                for kind in kinds
+                for carries in search.paths.of(kind[0].edge.head if kind else link.edge.head, "has_agent")
                 for tail in _causal_tails(search, carries.edge.head)
             ]
             for path in paths:

@@ -16,7 +16,7 @@ from gateway.model import Edge, Evidence, Mass, RecordRef, Vertex, stable_id
 from gateway.stored import Document, TextRecord
 
 if TYPE_CHECKING:
-    from gateway.model import Device, Household, Pet, Series
+    from gateway.model import Device, Household, Pet, Place, Series
     from gateway.ontology.vocabulary import LogKind, Ontology
     from gateway.store import Transaction
 
@@ -28,6 +28,7 @@ DERIVED_RELATIONS = (
     "has_series",
     "indicates",
     "of_breed",
+    "of_kind",
     "of_species",
     "takes",
     "treated_with",
@@ -102,6 +103,12 @@ def _household_facts(facts: Facts, home: Household, ontology: Ontology) -> None:
         for relation, head, label in kinds:
             facts.names[head.name] = label
             facts.edge(Edge(vertex, relation, head), record.ref, _STATED, witness="owner", reliability=owner)
+    for place in home.places:
+        record = _place_record(place)
+        facts.records.append(record)
+        vertex, kind = Vertex(f"place:{place.id}"), Vertex(f"place:{stable_id(place.kind)}")
+        facts.names |= {vertex.name: place.name, kind.name: place.kind}
+        facts.edge(Edge(vertex, "of_kind", kind), record.ref, _STATED, witness="owner", reliability=owner)
     for binding in home.bindings:
         device = home.device(binding.device)
         facts.names[f"device:{device.id}"] = device.name
@@ -130,6 +137,16 @@ def _pet_record(pet: Pet) -> TextRecord:
         title=f"{pet.name}, as entered by the owner",
         text=text,
         pet=pet.id,
+    )
+
+
+def _place_record(place: Place) -> TextRecord:
+    text = f"{place.name}: {place.kind}"
+    return TextRecord(
+        ref=RecordRef(f"log:place-{place.id}@{_sha8(text)}"),
+        kind="household",
+        title=f"{place.name}, as entered by the owner",
+        text=text,
     )
 
 
