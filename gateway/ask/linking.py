@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from gateway.ask.times import Calendar, TimeSpan, read_times
 from gateway.dialogue import Mention
@@ -102,25 +102,21 @@ class Reader:
             | self.hazards.signals.words()
             | frozenset(word for language in self.languages for word in language.known)
         )
-        self.near_hazards = {
-            language.id: Neighbours(
-                (w for w, codes in self.hazards.near.items() if codes & {language.id, "en"}), two=True
-            )
-            for language in self.languages
-        }
         self.near_names = Neighbours((pet.name.casefold() for pet in household.pets), two=False)
-        self.near_words = {
-            language.id: Neighbours(
-                (
-                    w
-                    for form in (*language.metrics.phrases(), *language.times.fixed.phrases(), *language.markers)
-                    for w in [form]
-                    if " " not in w
-                ),
-                two=False,
-            )
-            for language in self.languages
-        }
+
+
+@cache
+def _near_hazards(language: Language) -> Neighbours:
+    """Toxins, medicines and one-word signs a word of this language could be a slip of."""
+    near = tables.hazards().near
+    return Neighbours((word for word, codes in near.items() if codes & {language.id, "en"}), two=True)
+
+
+@cache
+def _near_words(language: Language) -> Neighbours:
+    """Measured words, words for time and function words of this language."""
+    phrases = (*language.metrics.phrases(), *language.times.fixed.phrases(), *language.markers)
+    return Neighbours((phrase for phrase in phrases if " " not in phrase), two=False)
 
 
 def _household_aliases(household: Household) -> Iterable[Alias]:
@@ -242,9 +238,9 @@ def _respell(
         if len(twin) == 1 and twin[0] in poisons:  # "Lilly", where a Lily lives: her place decides
             careful = replaced = twin[0]
         elif word not in reader.known and word[0].isalpha() and len(word) >= 3:
-            hazards = reader.near_hazards[language.id].near(word) if len(word) >= 5 else ()
+            hazards = _near_hazards(language).near(word) if len(word) >= 5 else ()
             names = reader.near_names.near(word)
-            words = reader.near_words[language.id].near(word) if len(word) >= 5 else ()
+            words = _near_words(language).near(word) if len(word) >= 5 else ()
             if hazards:
                 careful = hazards[0]
             elif len(names) == 1 and not named and len(word) >= 4:

@@ -38,9 +38,9 @@ class TimeWords:
     starts: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Language:
-    """One language's phrases.
+    """One language's phrases; read once, so equal only to itself.
 
     ``markers`` are function words that tell the language; ``cues`` finds readings of kind
     "cue"; ``metrics`` finds readings of kind "metric" whose target is ``property`` or
