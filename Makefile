@@ -141,7 +141,7 @@ audit: $(TOOLED)
 define each
 	shopt -s nullglob; scripts=(tests/$(2)); \
 	[ "$${#scripts[@]}" -gt 0 ] || { echo "a script tests/$(2) must exist, found none" >&2; exit 1; }; \
-	for script in "$${scripts[@]}"; do $(SAY) "$$script"; $(1) "$$script" $(3); done
+	for script in "$${scripts[@]}"; do $(SAY) "$$script"; PYTHONPATH="$(CURDIR)" $(1) "$$script" $(3); done
 endef
 
 bench: $(PEERED)
