@@ -92,7 +92,7 @@ def redraw(story: Story, seed: int) -> Story:
     """The story under another seed; the same seed gives the same story."""
     if seed == 0:
         return story
-    rng = Random(f"{story.name}/{seed}/cast")
+    rng = Random(f"{story.draws}/{seed}/cast")
     changes = story.redraw
     low, high = changes.get("end_days", (-30, 90))
     shift = rng.randint(low, high)
@@ -103,7 +103,7 @@ def redraw(story: Story, seed: int) -> Story:
     rng.shuffle(names)
     pets = tuple(_pet(pet, names.pop(), rng) for pet in story.pets)
     foods = _foods(story, rng, inert=inert)
-    feedings, effects = story.feedings, story.effects
+    feedings, effects, swaps = story.feedings, story.effects, story.swaps
     if "onset_days" in changes:
         first, last = changes["onset_days"]
         onset = rng.randint(first, last)
@@ -111,6 +111,7 @@ def redraw(story: Story, seed: int) -> Story:
         at = ends.replace(hour=rng.randint(7, 18), minute=rng.randint(0, 59)).time()
         effects = tuple(replace(effect, day=onset) for effect in effects)
         feedings = tuple(_moved(feeding, onset - lag, at) for feeding in feedings)
+        swaps = tuple(replace(swap, day=onset) for swap in swaps)
     return replace(
         story,
         seed=seed,
@@ -120,7 +121,7 @@ def redraw(story: Story, seed: int) -> Story:
         foods=foods,
         feedings=feedings,
         effects=effects,
-        expect=story.expect,
+        swaps=swaps,
     )
 
 
@@ -146,7 +147,14 @@ def _pet(pet: Pet, name: str, rng: Random) -> Pet:
 
 
 def _foods(story: Story, rng: Random, *, inert: bool) -> tuple[Food, ...]:
-    """New brands and labels. Before: a base nobody reacts to. After: one thing is new in it."""
+    """New brands and labels. Before: a base nobody reacts to. After: one thing is new in it.
+
+    A story may keep its foods (``redraw.foods = "keep"``), or have the trigger in both
+    (``"same_allergen"``).
+    """
+    plan = story.redraw.get("foods", "switch")
+    if plan == "keep":
+        return story.foods
     brands = list(_BRANDS)
     rng.shuffle(brands)
     bases = list(_BASES)
@@ -158,7 +166,7 @@ def _foods(story: Story, rng: Random, *, inert: bool) -> tuple[Food, ...]:
     for food in story.foods:
         brand = brands.pop()
         if food.key == "before":
-            drawn.append(_food(food, brand, base, (base,), rng))
+            drawn.append(_food(food, brand, base, (base, triggers[0]) if plan == "same_allergen" else (base,), rng))
         elif food.key == "after" and inert:
             news = rng.choice(_INERT)
             drawn.append(_food(food, brand, news, (base, news), rng))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from bisect import bisect
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, time
 from itertools import accumulate
 from random import Random
@@ -20,11 +20,14 @@ from device_sim.series import DAY_SHAPES, HABITS, daily_totals
 from device_sim.story import Feeding, Pet, Story
 from firmware_bridge import wire
 
-__all__ = ["BEAT_MS", "MOTION_MS", "SimDevice", "Taken", "World", "build_world"]
+__all__ = ["BEAT_MS", "MOTION_MS", "RING_SLOTS", "SimDevice", "Taken", "World", "build_world", "outage_ms"]
 
 MOTION_MS = 300_000
 BEAT_MS = 900_000
 _SLOT_MS = 900_000  # truth is kept by quarters of an hour
+RING_SLOTS = 4_096
+"""What a simulated ring holds where a story does not say: over ten days of a tracker."""
+_RECORDS_AN_HOUR = {"tracker": 16, "food_bowl": 5}
 _DAYS_AFTER = 7
 """So many days are played live after the question."""
 _CHARGE_EVERY_DAYS = 5
@@ -42,42 +45,138 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class SimDevice:
-    """A device with everything it will ever record, in order of time."""
+    """A device with everything it will ever record, in order of time.
+
+    ``pets`` are the keys of those it serves, ``since`` the story day from which on it does
+    (None = always); ``slots`` is what its ring holds.
+    """
 
     id: str
     kind: str
     name: str
-    pet: str
+    pets: tuple[str, ...]
     model: str
     taken: tuple[Taken, ...]
+    since: int | None = None
+    slots: int = RING_SLOTS
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A played story. ``slots`` holds, per (pet key, series), sums by (day index, quarter hour)."""
+    """A played story.
+
+    ``slots`` holds, per (pet key, series), sums by (day index, quarter hour) of what reached
+    the hub; ``lost`` the quarters that fell out of a ring, per (pet key, device kind).
+    """
 
     story: Story
     devices: tuple[SimDevice, ...]
     slots: dict[tuple[str, str], dict[tuple[int, int], float]]
+    lost: dict[tuple[str, str], frozenset[tuple[int, int]]]
 
 
 def build_world(story: Story) -> World:
     """Play a story: what every device takes, and the sums the truth is computed from."""
     devices: list[SimDevice] = []
-    slots: dict[tuple[str, str], dict[tuple[int, int], float]] = {}
+    if story.shared_bowl:
+        sharing = tuple(pet for pet in story.pets if pet.bowl)
+        meals = sorted((one for pet in sharing for one in _bowl(story, pet, beats=pet is sharing[0])), key=_when)
+        keys = tuple(pet.key for pet in sharing)
+        devices.append(_device(story, "bowl-shared", "the shared bowl", keys, tuple(meals)))
     for pet in story.pets:
-        if pet.bowl:
-            device_id = f"bowl-{pet.id}"
-            taken, served = _bowl(story, pet)
-            devices.append(SimDevice(device_id, "food_bowl", f"{pet.name}'s bowl", pet.id, "scentbowl-1", taken))
-            slots[pet.key, "intake"] = served
+        if pet.bowl and not story.shared_bowl:
+            taken = tuple(_bowl(story, pet, beats=True))
+            devices.append(_device(story, f"bowl-{pet.id}", f"{pet.name}'s bowl", (pet.key,), taken))
         if pet.tracker:
-            device_id = f"tracker-{pet.id}"
-            taken, sums = _tracker(story, pet)
-            devices.append(SimDevice(device_id, "tracker", f"{pet.name}'s tracker", pet.id, "scenttag-1", taken))
-            for series, found in sums.items():
-                slots[pet.key, series] = found
-    return World(story, tuple(devices), slots)
+            devices += _trackers(story, pet)
+    slots: dict[tuple[str, str], dict[tuple[int, int], float]] = {}
+    lost: dict[tuple[str, str], frozenset[tuple[int, int]]] = {}
+    for device in devices:
+        gone = _overwritten(story, device)
+        for key in device.pets if len(device.pets) == 1 else ():
+            for series, sums in _sums(story, story.pet(key), device, gone).items():
+                slots[key, series] = {**slots.get((key, series), {}), **sums}
+            lost[key, device.kind] = frozenset(_slot_of(story, one.at_ms) for one in gone)
+    return World(story, tuple(devices), slots, lost)
+
+
+def _device(story: Story, device_id: str, name: str, pets: tuple[str, ...], taken: tuple[Taken, ...]) -> SimDevice:
+    kind, model = ("tracker", "scenttag-1") if device_id.startswith("tracker") else ("food_bowl", "scentbowl-1")
+    slots = RING_SLOTS if story.outage is None else story.outage.ring_hours * _RECORDS_AN_HOUR[kind]
+    return SimDevice(device_id, kind, name, pets, model, taken, slots=slots)
+
+
+def _trackers(story: Story, pet: Pet) -> list[SimDevice]:
+    """A pet's tracker; two, one after the other, where it is swapped."""
+    taken = tuple(_tracker(story, pet))
+    name = f"{pet.name}'s tracker"
+    first = _device(story, f"tracker-{pet.id}", name, (pet.key,), taken)
+    swap = next((one for one in story.swaps if one.pet == pet.key), None)
+    if swap is None:
+        return [first]
+    at_ms = story.instant(swap.day, time())
+    second = _device(story, f"tracker-{pet.id}-2", f"{pet.name}'s new tracker", (pet.key,), taken)
+    return [
+        replace(first, taken=tuple(one for one in taken if one.at_ms <= at_ms)),
+        replace(second, taken=tuple(one for one in taken if one.at_ms > at_ms), since=swap.day),
+    ]
+
+
+def _when(one: Taken) -> int:
+    return one.at_ms
+
+
+def _overwritten(story: Story, device: SimDevice) -> tuple[Taken, ...]:
+    """What a ring had to drop while the hub was down: all but its newest slots.
+
+    Two of these hold the mark request of the end and the hello that tells of the drops.
+    """
+    if story.outage is None:
+        return ()
+    from_ms, to_ms = outage_ms(story)
+    during = [one for one in device.taken if from_ms < one.at_ms <= to_ms]
+    return tuple(during[: max(0, len(during) - (device.slots - 2))])
+
+
+def outage_ms(story: Story) -> tuple[int, int]:
+    """The instants between which nothing leaves the devices; an empty span where there is no outage."""
+    if story.outage is None:
+        return story.end_ms, story.end_ms
+    return story.instant(story.outage.first, time()), story.instant(story.outage.last, time())
+
+
+def _slot_of(story: Story, at_ms: int) -> tuple[int, int]:
+    """(day index, quarter hour) that a record ending at ``at_ms`` belongs to."""
+    local = datetime.fromtimestamp((at_ms - 1) / 1000, story.tz)
+    day = (local.date() - story.date_of(1 - story.days)).days
+    return day, (at_ms - 1 - story.instant(day + 1 - story.days, time())) // _SLOT_MS
+
+
+def _sums(
+    story: Story, pet: Pet, device: SimDevice, gone: tuple[Taken, ...]
+) -> dict[str, dict[tuple[int, int], float]]:
+    """What of a device's records counts in which quarter of an hour; intake in kcal."""
+    dropped = {one.at_ms for one in gone}
+    sums: dict[str, dict[tuple[int, int], float]] = {}
+    starts = [day.start_ms for day in _days(story)]
+    feedings = _feedings(story, pet)
+
+    def add(series: str, at_ms: int, value: float) -> None:
+        index = bisect(starts, at_ms) - 1
+        slot = (index, (at_ms - starts[index]) // _SLOT_MS)
+        of_series = sums.setdefault(series, {})
+        of_series[slot] = of_series.get(slot, 0.0) + value
+
+    for one in device.taken:
+        if one.at_ms in dropped:
+            continue
+        if one.kind == wire.MOTION:
+            for series, columns in (("scratch", (1,)), ("shake", (2,)), ("activity", (3, 4, 5)), ("restless", (7,))):
+                add(series, one.at_ms - MOTION_MS, sum(float(one.values[column]) for column in columns))
+        elif one.kind == wire.MEAL:
+            began_ms = story.start_ms + int(one.values[0])
+            add("intake", began_ms, float(one.values[2]) / 1e6 * _kcal_per_kg(story, feedings, began_ms))
+    return sums
 
 
 # --- time -----------------------------------------------------------------------------------
@@ -112,7 +211,7 @@ def _totals(story: Story, pet: Pet, series: str) -> list[float]:
     """Multiples of the usual per day, effects included."""
     habit = HABITS[series]
     drawn = daily_totals(
-        f"{story.name}/{story.seed}/{pet.key}/{series}",
+        f"{story.draws}/{story.seed}/{pet.key}/{series}",
         habit,
         days=story.days,
         end_hour=story.ends.hour + story.ends.minute / 60,
@@ -133,16 +232,14 @@ def _gone(story: Story, pet: Pet, device: str, day: int) -> bool:
 # --- tracker --------------------------------------------------------------------------------
 
 
-def _tracker(story: Story, pet: Pet) -> tuple[tuple[Taken, ...], dict[str, dict[tuple[int, int], float]]]:
+def _tracker(story: Story, pet: Pet) -> Iterator[Taken]:
     totals = {series: _totals(story, pet, series) for series in ("scratch", "shake", "activity", "restless")}
-    # A small animal scratches and moves no less per day; one factor a pet keeps pets apart.
-    own = Random(f"{story.name}/{story.seed}/{pet.key}/self").uniform(0.85, 1.25) if story.seed else 1.0
-    taken: list[Taken] = []
-    sums: dict[str, dict[tuple[int, int], float]] = {series: {} for series in totals}
+    # One factor keeps the pets of redrawn worlds apart.
+    own = Random(f"{story.draws}/{story.seed}/{pet.key}/self").uniform(0.85, 1.25) if story.seed else 1.0
     for day in _days(story):
         if _gone(story, pet, "tracker", day.day):
             continue
-        rng = Random(f"{story.name}/{story.seed}/{pet.key}/day/{day.index}")
+        rng = Random(f"{story.draws}/{story.seed}/{pet.key}/day/{day.index}")
         hours = _hours(story, day)
         charging = day.index % _CHARGE_EVERY_DAYS == 2 and not -8 <= day.day <= 0
         worn = [0 if charging and hour == _CHARGE_HOUR else MOTION_MS for hour in hours]
@@ -156,18 +253,9 @@ def _tracker(story: Story, pet: Pet) -> tuple[tuple[Taken, ...], dict[str, dict[
             motion = _motion(
                 rng, worn=worn[at], scratch=scratch[at], shake=shake[at], active=active[at], restless=restless[at]
             )
-            taken.append(Taken(end_ms, wire.MOTION, motion))
-            for series, value in (
-                ("scratch", motion[1]),
-                ("shake", motion[2]),
-                ("activity", motion[3] + motion[4] + motion[5]),
-                ("restless", motion[7]),
-            ):
-                slot = (day.index, at // 3)
-                sums[series][slot] = sums[series].get(slot, 0.0) + value
+            yield Taken(end_ms, wire.MOTION, motion)
             if end_ms % BEAT_MS == 0:
-                taken.append(Taken(end_ms, wire.BEAT, _tracker_beat(day, at, worn=worn[at] > 0)))
-    return tuple(taken), sums
+                yield Taken(end_ms, wire.BEAT, _tracker_beat(day, at, worn=worn[at] > 0))
 
 
 def _motion(rng: Random, *, worn: int, scratch: int, shake: int, active: int, restless: int) -> tuple[int, ...]:
@@ -220,33 +308,41 @@ def _spread(
 # --- bowl -----------------------------------------------------------------------------------
 
 
-def _bowl(story: Story, pet: Pet) -> tuple[tuple[Taken, ...], dict[tuple[int, int], float]]:
-    """Beats, refills, meals and food changes; the sums are in kcal."""
-    totals = _totals(story, pet, "intake")
-    feedings = sorted(
-        (story.instant(feeding.day, feeding.at), feeding) for feeding in story.feedings if feeding.pet == pet.key
+def _feedings(story: Story, pet: Pet) -> list[tuple[int, Feeding]]:
+    """When which food went into the pet's bowl, in order."""
+    return sorted(
+        ((story.instant(one.day, one.at), one) for one in story.feedings if one.pet == pet.key), key=lambda row: row[0]
     )
-    taken = [_food_set(story, at_ms, feeding) for at_ms, feeding in feedings]
-    sums: dict[tuple[int, int], float] = {}
+
+
+def _bowl(story: Story, pet: Pet, *, beats: bool) -> list[Taken]:
+    """Refills and meals in order; with ``beats`` also what the bowl says of itself and its food.
+
+    Of two pets at one bowl only the first one's call has them.
+    """
+    totals = _totals(story, pet, "intake")
+    feedings = _feedings(story, pet)
+    taken = [_food_set(story, at_ms, feeding) for at_ms, feeding in feedings] if beats else []
+    fast_ms = min([story.instant(one.day, one.at) for one in story.fasts if one.pet == pet.key], default=1 << 60)
     for day in _days(story):
         if _gone(story, pet, "bowl", day.day):
             continue
-        rng = Random(f"{story.name}/{story.seed}/{pet.key}/bowl/{day.index}")
-        for at in range(2, day.steps, 3):
+        rng = Random(f"{story.draws}/{story.seed}/{pet.key}/bowl/{day.index}")
+        for at in range(2, day.steps, 3) if beats else ():
             battery = max(80, 985 - 6 * day.index - at * 6 // day.steps)
             taken.append(Taken(day.start_ms + (at + 1) * MOTION_MS, wire.BEAT, (battery, wire.WORN_UNKNOWN, 0)))
         for eaten in _meals(story, pet, day, rng, totals[day.index]):
-            kcal_per_kg = _kcal_per_kg(story, feedings, eaten.began_ms)
-            grams = eaten.kcal / kcal_per_kg * 1000
+            grams = eaten.kcal / _kcal_per_kg(story, feedings, eaten.began_ms) * 1000
             removed_mg = round(grams * 1000)
-            taken.append(Taken(eaten.began_ms - 300_000, wire.REFILL, (removed_mg + rng.randint(-900, 2_400),)))
+            refill_mg = removed_mg + rng.randint(-900, 2_400)
+            if eaten.began_ms >= fast_ms:
+                continue
+            taken.append(Taken(eaten.began_ms - 300_000, wire.REFILL, (refill_mg,)))
             began = eaten.began_ms - story.start_ms
             lasted_ms = round(grams / eaten.grams_a_minute * 60_000)
             taken.append(Taken(eaten.began_ms + lasted_ms, wire.MEAL, (began, lasted_ms, removed_mg, 0)))
-            slot = (day.index, (eaten.began_ms - day.start_ms) // _SLOT_MS)
-            sums[slot] = sums.get(slot, 0.0) + eaten.kcal
-    taken.sort(key=lambda one: one.at_ms)  # stable: what falls on one instant keeps its order
-    return tuple(taken), sums
+    taken.sort(key=_when)  # stable: what falls on one instant keeps its order
+    return taken
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 ``household.toml`` (who lives here, devices, foods, phone numbers), ``products/CODE.json``
 (labels in Open Pet Food Facts' shape), ``passages/*.md`` (guides, distractors among them) and
-``log.jsonl`` (dated entries, one JSON object a line: pet, what, at, every). Nothing of the
-hidden truth is in them.
+``log.jsonl`` (dated entries, one JSON object a line: pet, what, at, every); ``marks.jsonl``
+(what the owner marked wrong) only where a story has it. Nothing of the hidden truth is in them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from device_sim.household import World
 from device_sim.story import Food, Story
 
-__all__ = ["household_toml", "log_lines", "product_json", "write_owner_files"]
+__all__ = ["household_toml", "log_lines", "mark_lines", "product_json", "write_owner_files"]
 
 _GUIDES = files(__package__) / "guides"
 
@@ -27,7 +27,7 @@ def _table(name: str, rows: dict[str, object]) -> str:
     for key, value in rows.items():
         if value is None:
             continue
-        told = value if key == "born" else json.dumps(value, ensure_ascii=False)
+        told = value if key in ("born", "since") else json.dumps(value, ensure_ascii=False)
         lines.append(f"{key} = {told}")
     return "\n".join(lines)
 
@@ -52,7 +52,16 @@ def household_toml(world: World) -> str:
         for pet in story.pets
     ]
     tables += [
-        _table("device", {"id": device.id, "name": device.name, "kind": device.kind, "pets": [device.pet]})
+        _table(
+            "device",
+            {
+                "id": device.id,
+                "name": device.name,
+                "kind": device.kind,
+                "pets": [story.pet(key).id for key in device.pets],
+                "since": None if device.since is None else story.date_of(device.since).isoformat(),
+            },
+        )
         for device in world.devices
     ]
     tables += [
@@ -92,6 +101,17 @@ def log_lines(story: Story) -> str:
     return "".join(lines)
 
 
+def mark_lines(story: Story) -> str:
+    """What the owner marked as wrong, one JSON object a line: hypothesis, reason, at."""
+    lines = []
+    for wrong in story.wrongs:
+        at = datetime.combine(story.date_of(wrong.day), wrong.at, story.tz)
+        hypothesis = f"food:{story.food(wrong.food).id}>{wrong.sign}@pet:{story.pet(wrong.pet).id}"
+        line = {"hypothesis": hypothesis, "reason": wrong.reason, "at": at.isoformat(timespec="minutes")}
+        lines.append(json.dumps(line, ensure_ascii=False) + "\n")
+    return "".join(lines)
+
+
 def write_owner_files(world: World, folder: Path) -> None:
     """Write everything into ``folder``, which is made where it does not exist."""
     story = world.story
@@ -104,3 +124,5 @@ def write_owner_files(world: World, folder: Path) -> None:
         text = (_GUIDES / f"{guide}.md").read_text("utf-8")
         (folder / "passages" / f"{guide}.md").write_text(text, "utf-8")
     (folder / "log.jsonl").write_text(log_lines(story), "utf-8")
+    if story.wrongs:
+        (folder / "marks.jsonl").write_text(mark_lines(story), "utf-8")

@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from random import Random
 
-from device_sim.household import SimDevice, World
+from device_sim.household import SimDevice, World, outage_ms
 from firmware_bridge import wire
 from firmware_bridge.outbox import Outbox, RamSlots
 from firmware_bridge.steady import SteadyClock
@@ -21,7 +21,6 @@ from firmware_bridge.uplink import Uplink
 __all__ = ["NotMarked", "digest", "play"]
 
 STEP_MS = 6 * 3_600_000
-SLOTS = 4_096
 _FIRMWARE = "sim 1"
 _DETECTOR = 1
 _TURN_MS = 5
@@ -42,7 +41,7 @@ class _Player:
         seed = f"{world.story.name}/{world.story.seed}/{device.id}/backoff"
         self.uplink = Uplink(
             device.id,
-            Outbox(RamSlots(SLOTS), 1),
+            Outbox(RamSlots(device.slots), 1),
             "127.0.0.1",
             port,
             steady_ms=clock,
@@ -68,6 +67,12 @@ def _instants(world: World) -> Iterator[int]:
         yield at_ms
         at_ms += STEP_MS
     yield world.story.end_ms
+
+
+def _hub_down(world: World, at_ms: int) -> bool:
+    """Whether the devices cannot reach the hub at the end of this step."""
+    from_ms, to_ms = outage_ms(world.story)
+    return from_ms < at_ms < to_ms
 
 
 def _drain(players: list[_Player], clock: SteadyClock, patience_ms: int) -> None:
@@ -105,7 +110,8 @@ def play(world: World, *, port: int, say: Callable[[str], None], live: bool, pat
         for at_ms in _instants(world):
             for player in players:
                 player.take_until(at_ms)
-            _drain(players, clock, patience_ms)
+            if not _hub_down(world, at_ms):
+                _drain(players, clock, patience_ms)
             say(f"{'end' if at_ms == world.story.end_ms else 'advance'} {at_ms}")
         if live:
             _go_on(world, players, clock)
@@ -129,7 +135,7 @@ def digest(world: World) -> str:
     found = hashlib.sha256()
     for device in world.devices:
         start_ms = world.story.start_ms
-        outbox = Outbox(RamSlots(SLOTS), 1)
+        outbox = Outbox(RamSlots(device.slots), 1)
         outbox.put_hello(0, device.model, _FIRMWARE, _DETECTOR)
         taken = iter(device.taken)
         one = next(taken, None)
@@ -137,7 +143,11 @@ def digest(world: World) -> str:
             while one is not None and one.at_ms <= at_ms:
                 outbox.put(one.kind, one.at_ms - start_ms, one.values)
                 one = next(taken, None)
+            if _hub_down(world, at_ms):
+                continue
             outbox.put(wire.MARK_REQUEST, at_ms - start_ms, ())
+            if outbox.hello_due:
+                outbox.put_hello(at_ms - start_ms, device.model, _FIRMWARE, _DETECTOR)
             while (run := outbox.take(0)) is not None:
                 head = wire.pack_head(run.boot, run.first_seq, run.count, at_ms - start_ms, at_ms)
                 found.update(device.id.encode() + head + run.body)

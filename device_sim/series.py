@@ -100,10 +100,10 @@ def daily_totals(
         for at in range(days + _WEEK_DAYS):
             rhythm = habit.weekend if (first_weekday + at) % 7 >= 5 else -habit.weekend * 2 / 5
             drawn.append(_lognormal(rng, habit.cv) * (1 + rhythm))
+        if days < 2 * _WEEK_DAYS:
+            return drawn  # no history that could be compared with
         week = drawn[days - _WEEK_DAYS : days]
         before = drawn[max(0, days - _WEEK_DAYS - _BASELINE_DAYS) : days - _WEEK_DAYS]
-        if not before:
-            return drawn
         now = (sum(week[:-1]) + week[-1] * part) / (_WEEK_DAYS - 1 + part)
         if abs(now / (sum(before) / len(before)) - 1) <= SETTLED:
             return drawn

@@ -17,13 +17,17 @@ from zoneinfo import ZoneInfo
 
 __all__ = [
     "Effect",
+    "Fast",
     "Feeding",
     "Food",
     "Gap",
     "LogEntry",
+    "Outage",
     "Pet",
     "Story",
     "StoryError",
+    "Swap",
+    "Wrong",
     "load_story",
     "story_names",
 ]
@@ -112,8 +116,49 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
+class Outage:
+    """The hub is down from one local midnight to another; devices keep ``ring_hours`` of records."""
+
+    first: int
+    last: int
+    ring_hours: int
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """A pet's tracker is replaced by another one at the start of this local day."""
+
+    pet: str
+    day: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fast:
+    """From this moment on the pet takes nothing from its bowl."""
+
+    pet: str
+    day: int
+    at: time
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """The owner marks "this food makes this sign in this pet" as wrong."""
+
+    pet: str
+    food: str
+    sign: str
+    reason: str
+    day: int
+    at: time
+
+
+@dataclass(frozen=True, slots=True)
 class Story:
-    """One household over ``days`` local days, ending with the question."""
+    """One household over ``days`` local days, ending with the question.
+
+    ``draws`` names the random streams: two stories with one name there live in one world.
+    """
 
     name: str
     title: str
@@ -130,6 +175,12 @@ class Story:
     effects: tuple[Effect, ...]
     log: tuple[LogEntry, ...]
     gaps: tuple[Gap, ...]
+    swaps: tuple[Swap, ...]
+    fasts: tuple[Fast, ...]
+    wrongs: tuple[Wrong, ...]
+    outage: Outage | None
+    shared_bowl: bool
+    draws: str
     guides: tuple[str, ...]
     vet_phone: str
     clinic_phone: str
@@ -219,6 +270,12 @@ def _read(name: str, told: dict[str, Any]) -> Story:
         effects=tuple(Effect(**row) for row in told.get("effect", ())),
         log=tuple(LogEntry(**row) for row in told.get("log", ())),
         gaps=tuple(Gap(**row) for row in told.get("gap", ())),
+        swaps=tuple(Swap(**row) for row in told.get("swap", ())),
+        fasts=tuple(Fast(**row) for row in told.get("fast", ())),
+        wrongs=tuple(Wrong(**row) for row in told.get("wrong", ())),
+        outage=Outage(**told["outage"]) if "outage" in told else None,
+        shared_bowl=told.get("shared_bowl", False),
+        draws=told.get("draws", name),
         guides=tuple(told.get("guides", ())),
         vet_phone=told["vet_phone"],
         clinic_phone=told["clinic_phone"],
@@ -235,12 +292,22 @@ def _check(source: str, story: Story) -> None:
         raise StoryError(f"{source} must have a pet of key 'subject', has {sorted(pets)}")
     if story.ends.tzinfo is not None:
         raise StoryError(f"{source}: ends must be a local time without zone, is {story.ends.isoformat()}")
-    told: tuple[Feeding | Effect | LogEntry | Gap, ...] = (*story.feedings, *story.effects, *story.log, *story.gaps)
+    told: tuple[Feeding | Effect | LogEntry | Gap | Swap | Fast | Wrong, ...] = (
+        *story.feedings,
+        *story.effects,
+        *story.log,
+        *story.gaps,
+        *story.swaps,
+        *story.fasts,
+        *story.wrongs,
+    )
     if strangers := sorted({row.pet for row in told} - pets):
         raise StoryError(f"{source} must name pets of the story, names {strangers[0]!r}")
-    for feeding in story.feedings:
-        if feeding.food not in foods:
-            raise StoryError(f"{source} must name foods of the story, names {feeding.food!r}")
+    named = {one.food for one in story.feedings} | {one.food for one in story.wrongs}
+    if strangers := sorted(named - foods):
+        raise StoryError(f"{source} must name foods of the story, names {strangers[0]!r}")
+    if story.outage is not None and not 1 - story.days < story.outage.first < story.outage.last <= 0:
+        raise StoryError(f"{source}: an outage must lie inside the story, lies {story.outage}")
     for pet in story.pets:
         if abs(sum(share for _, share in pet.meals) - 1.0) > 1e-9:
             raise StoryError(f"{source}: the meals of {pet.key} must share 1.0 of the day, share otherwise")

@@ -26,10 +26,11 @@ def _window_and_before(world: World, pet: str, series: str) -> tuple[float, floa
     """The week's sum, and what the same quarter hours held on average on the days before.
 
     Days before: the 28 that end a week ago, without those on which an effect already worked.
-    Slots after the question are in neither.
+    Slots after the question, and those that a ring dropped, are in neither.
     """
     story = world.story
     sums = world.slots[pet, series]
+    lost = world.lost[pet, "food_bowl" if series == "intake" else "tracker"]
     last = story.days - 1
     now_slot = (story.end_ms - story.instant(0, time())) // 900_000
     started = [effect.day + last for effect in story.effects if effect.pet == pet and effect.series == series]
@@ -42,14 +43,17 @@ def _window_and_before(world: World, pet: str, series: str) -> tuple[float, floa
     now = expected = 0.0
     for day in range(last - _WEEK_DAYS + 1, last + 1):
         for slot in range(now_slot if day == last else 100):
-            now += sums.get((day, slot), 0.0)
-            expected += usual.get(slot, 0.0)
+            if (day, slot) not in lost:
+                now += sums.get((day, slot), 0.0)
+                expected += usual.get(slot, 0.0)
     return now, expected
 
 
 def change_of(world: World, pet: str, series: str) -> float:
     """The change of the week against the days before, like hours with like: 0.40 = +40 %."""
     now, expected = _window_and_before(world, pet, series)
+    if expected == 0.0:
+        raise StoryError(f"{world.story.name}: {pet}.{series} must have days before the week, has none")
     return now / expected - 1.0
 
 
@@ -73,11 +77,13 @@ def names_of(story: Story) -> dict[str, str]:
 
 
 def _cause(story: Story) -> dict[str, Any] | None:
-    """The switch that the story's effects follow; None where there is none, or nobody reacts."""
+    """The switch that the story's effects follow; None where there is none."""
     switches = [one for one in story.feedings if one.pet == "subject" and one.day > 1 - story.days]
     if not switches or not story.effects or story.variant != "reactive":
         return None
     food = story.food(switches[-1].food)
+    if food.ingredient in story.food("before").ingredients.lower():
+        return None  # in both foods: it explains nothing
     return {
         "food": f"food:{food.id}",
         "code": food.code,
@@ -139,7 +145,11 @@ def truth_json(world: World) -> str:
         "pets": {pet.key: {"id": pet.id, "name": pet.name, "breed": pet.breed} for pet in story.pets},
         "foods": {food.key: {"id": food.id, "name": food.name, "code": food.code} for food in story.foods},
         "cause": _cause(story),
-        "changes": {f"{pet}.{series}": change_of(world, pet, series) for pet, series in sorted(world.slots)},
+        "changes": {
+            f"{pet}.{series}": change_of(world, pet, series)
+            for pet, series in sorted(world.slots)
+            if story.days > 2 * _WEEK_DAYS
+        },
         "expect": {
             "first": expect["first"],
             "missing": expect.get("missing", []),
