@@ -17,7 +17,7 @@ from pathlib import Path
 
 import uvicorn
 
-from gateway.errors import ImportRefused
+from gateway.commands import run_command
 from gateway.measure.days import add_days, day_interval, instant_of
 from gateway.model import (
     Binding,
@@ -379,21 +379,8 @@ class Home:
 
     def command(self, name: str, args: Mapping[str, str]) -> Done:
         self.heard.append((name, dict(args)))
-        if name == "food" and "chicken" not in args["label"]:
-            raise ImportRefused("label", "must list at least one ingredient, lists none", field="label")
         with Database(self.path) as database, database.transaction() as tx:
-            if name == "wrong":
-                edge = RecordRef(args["ref"]) if "ref" in args else None
-                tx.add_wall(edge=edge, hypothesis=args.get("hypothesis"), reason=args["reason"], marked_ms=NOW_MS)
-                return Done("marked wrong", edge)
-            if name == "undo":
-                tx.undo_wall(int(args["number"]), undone_ms=NOW_MS)
-                return Done("undone")
-            if name == "log":
-                ref = RecordRef(f"log:{args['pet']}@{args['at']}")
-                tx.save_text(TextRecord(ref, "log", args["what"], args["what"], pet=args["pet"], at_ms=NOW_MS))
-                return Done("kept", ref)
-        return Done("kept")
+            return run_command(tx, name, args, now_ms=NOW_MS)
 
     def services(self, token_file: Path | None = None) -> Services:
         return Services(

@@ -18,13 +18,13 @@ from starlette.routing import Route
 
 from gateway.ask.records import heading
 from gateway.ask.wording import first_upper
-from gateway.errors import ScentwalkError
+from gateway.errors import ImportRefused, ScentwalkError
 from gateway.measure.days import local_day
 from gateway.model import RecordRef
 from gateway.ontology.load import load
 from gateway.store.reads import Reader
 from gateway.web.render import page
-from gateway.web.services import Services, is_number
+from gateway.web.services import Done, Services, is_number
 from gateway.web.views import hypothesis_words, record_href
 
 __all__ = ["FORMS", "Field", "Form", "Forms"]
@@ -168,8 +168,8 @@ class Forms:
         try:
             done = self._services.command(form.command, {name: value for name, value in typed.items() if value})
         except ScentwalkError as refusal:
-            return self._show(form, typed, str(refusal))
-        return RedirectResponse("/?saved=1" if done.opens is None else f"{record_href(done.opens)}?saved=1", 303)
+            return self._show(form, typed, _reason(refusal))
+        return RedirectResponse(_onward(typed, done), 303)
 
     async def undo(self, request: Request) -> Response:
         """Take a mark back and return to the link it stood on."""
@@ -177,11 +177,26 @@ class Forms:
         number, ref = str(posted.get("number", "")), str(posted.get("ref", ""))
         if not is_number(number):
             raise HTTPException(404)
-        await run_in_threadpool(self._services.command, "undo", {"number": number})
         try:
+            await run_in_threadpool(self._services.command, "undo", {"number": number})
             return RedirectResponse(f"{record_href(RecordRef(ref))}?saved=1", 303)
-        except ValueError:
+        except (ImportRefused, ValueError):  # undone already (a second click), or a mark on no link
             return RedirectResponse("/marks", 303)
+
+
+def _reason(refusal: ScentwalkError) -> str:
+    """Why a command refused, without the name of the file that a form is not."""
+    text = str(refusal)
+    return text.removeprefix(f"{refusal.source}: ") if isinstance(refusal, ImportRefused) else text
+
+
+def _onward(typed: dict[str, str], done: Done) -> str:
+    """Where a kept form leads: to the new record, to the marked link, to the marks, or home."""
+    if done.opens is not None:
+        return f"{record_href(done.opens)}?saved=1"
+    if typed.get("ref"):
+        return f"{record_href(RecordRef(typed['ref']))}?saved=1"
+    return "/marks" if typed.get("hypothesis") else "/?saved=1"
 
 
 def _problem(form: Form, typed: dict[str, str]) -> str:
