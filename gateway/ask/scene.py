@@ -6,7 +6,7 @@ Everything an answer needs is read through a `Scene`; it holds no result and dec
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Self
 
@@ -15,13 +15,13 @@ from gateway.graph.belief import fold_all
 from gateway.measure.days import add_days, day_interval, local_clock, local_day
 from gateway.model import Interval, Window
 from gateway.ontology.ingredients import Role, load_ingredients
-from gateway.ontology.load import load
+from gateway.ontology.load import load, things
 from gateway.ontology.recognise import Alias, Reading
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from gateway.model import Device, Evidence, Household, Link, Pet, RecordRef, ZonePeriod
+    from gateway.model import Device, Evidence, Food, Household, Link, Pet, RecordRef, ZonePeriod
     from gateway.ontology.vocabulary import Ontology, Property
     from gateway.store.reads import Reader
 
@@ -30,15 +30,18 @@ __all__ = ["Scene"]
 
 @cache
 def ingredient_aliases() -> tuple[Alias, ...]:
-    """Every source of the ingredient tables under its names, read once."""
-    found = []
-    for words, (role, name) in load_ingredients().aliases.items():
-        if role in (Role.SOURCE, Role.GROUP):
-            found.append(Alias(" ".join(words), Reading("ing", f"ing:{name}"), "noun"))
+    """Every source of the ingredient tables under its names, read once.
+
+    Words that already name a thing of the vocabulary (peanut butter is a food of its own) keep
+    that reading alone.
+    """
+    named = {form for form, _ in things().lexicon.forms()}
+    found = {
+        Alias(" ".join(words), Reading("ing", f"ing:{name}"), "noun")
+        for words, (role, name) in load_ingredients().aliases.items()
+        if role in (Role.SOURCE, Role.GROUP) and " ".join(words) not in named
+    }
     return tuple(sorted(found, key=lambda alias: (alias.text, alias.reading.target)))
-
-
-_BEGINNING_MS = -(2**62)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ class Scene:
                 "the home must have a time zone before days can be cut; found none. "
                 "Enter one with: scentwalk household import FILE.toml"
             )
-        return cls(reader, load(), home, now_ms, local_day(now_ms, home.zones))
+        return cls(reader, load(), _with_food_periods(reader, home, now_ms), now_ms, local_day(now_ms, home.zones))
 
     @property
     def zones(self) -> tuple[ZonePeriod, ...]:
@@ -118,3 +121,33 @@ class Scene:
     def wrong_hypotheses(self) -> frozenset[str]:
         """The "cause makes sign in pet" names the owner has marked wrong."""
         return frozenset(name for _, _, name, _, _ in self.reader.walls(at_ms=self.now_ms) if name is not None)
+
+
+def _with_food_periods(reader: Reader, home: Household, now_ms: int) -> Household:
+    """The household with each food's latest period: who is given it, since and until which day.
+
+    From the bowls' food records and from what the owner stated; "the new food" is read from it.
+    """
+    periods: dict[str, list[tuple[int, int | None, str]]] = defaultdict(list)
+    for pet in home.pets:
+        for held in reader.feedings(home, pet.id):
+            if held.start_ms <= now_ms:
+                periods[held.food].append((held.start_ms, held.end_ms, pet.id))
+    for entry in reader.texts(("log",), until_ms=now_ms):
+        food = home.food_of("", entry.title) if entry.object == "food_change" else None
+        if food is not None and entry.pet is not None:
+            periods[food.id].append((entry.at_ms or _BEGINNING_MS, entry.until_ms, entry.pet))
+    foods = tuple(_dated(food, periods.get(food.id, []), home, now_ms) for food in home.foods)
+    return replace(home, foods=foods)
+
+
+def _dated(food: Food, periods: list[tuple[int, int | None, str]], home: Household, now_ms: int) -> Food:
+    if not periods:
+        return food
+    start_ms, end_ms, _ = max(periods, key=lambda period: period[0])
+    return replace(
+        food,
+        pets=frozenset(pet for _, _, pet in periods),
+        first_date=None if start_ms == _BEGINNING_MS else local_day(start_ms, home.zones),
+        last_date=None if end_ms is None or end_ms > now_ms else local_day(end_ms, home.zones),
+    )

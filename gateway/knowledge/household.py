@@ -211,9 +211,7 @@ def _devices(
             raise row.refuse("kind", f"must be one of {', '.join(kinds)}, is {kind!r}")
         device_id = row.must("id")
         try:
-            devices.append(
-                Device(device_id, kind, row.text("name") or device_id.replace("_", " "), row.texts("aliases"))
-            )
+            devices.append(Device(device_id, kind, row.text("name") or device_id, row.texts("aliases")))
         except ValueError as problem:
             raise row.refuse("id", str(problem)) from None
         pets = row.texts("pets")
