@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from gateway.ontology.vocabulary import Ontology, Property
     from gateway.store.reads import Reader
 
-__all__ = ["Scene"]
+__all__ = ["Scene", "ingredient_aliases"]
+
+_BEGINNING_MS = -(2**62)
+"""Before every instant that is stored."""
 
 
 @cache
