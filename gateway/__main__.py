@@ -163,10 +163,10 @@ def _opened(options: argparse.Namespace, config: Config) -> Snapshot:
 def _ask(options: argparse.Namespace, config: Config) -> int:
     with _opened(options, config) as reader:
         answer = ask(options.question, reader, now_ms=_now_ms(reader, options.now), budget=config.answer.token_budget)
-    if options.json:
-        print(json.dumps(answer_json(answer), ensure_ascii=False, indent=2))
-    elif options.frame:
+    if options.frame:
         print(json.dumps(frame_json(answer.question), ensure_ascii=False))
+    elif options.json:
+        print(json.dumps(answer_json(answer), ensure_ascii=False, indent=2))
     else:
         print_answer(answer, explain=options.explain)
     return 0
