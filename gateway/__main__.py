@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from gateway.ask.answer import answer_json, answer_lines
 from gateway.ask.ask import ask
 from gateway.ask.question import frame_json
-from gateway.ask.records import open_record, record_text
+from gateway.ask.records import heading, open_record, record_text
 from gateway.config import load as load_config
 from gateway.errors import ConfigError, ImportRefused, ScentwalkError
 from gateway.links.clock import SystemClock
@@ -194,7 +194,8 @@ def _record(options: argparse.Namespace, config: Config) -> int:
     except ValueError as problem:
         raise ConfigError(str(problem)) from None
     with _opened(options, config) as reader:
-        print("\n".join(record_text(open_record(reader, ref))))
+        record = open_record(reader, ref)
+        print("\n".join(record_text(record, [heading(reader, part) for part in record.parts])))
     return 0
 
 

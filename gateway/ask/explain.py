@@ -101,7 +101,7 @@ def _explain(scene: Scene, draft: Draft, figure: Figure, *, way: str, sign: Vert
         parts.extend(chain_claims(scene, draft, chains, connected.links, rank=1 if number == 0 else 4 + number))
     draft.paragraph()
     if connected.chains:
-        _join(draft, connected, parts)
+        _join(draft, connected, parts, pet=Vertex(f"pet:{pet.id}"), sign=sign)
     else:
         _nothing_on_file(scene, draft, candidates)
     _walled(draft, candidates)
@@ -147,7 +147,7 @@ def _cause_words(scene: Scene, chain: Chain) -> str:
     )
 
 
-def _join(draft: Draft, connected: Connected, parts: list[str]) -> None:
+def _join(draft: Draft, connected: Connected, parts: list[str], *, pet: Vertex, sign: Vertex) -> None:
     """The hub's own connection: "may", all sides named, a pattern, not a diagnosis."""
     if len(parts) < 2:
         return
@@ -158,7 +158,15 @@ def _join(draft: Draft, connected: Connected, parts: list[str]) -> None:
         if instrument
         else f"Put together by the hub: {what} may have to do with it; a pattern, not a diagnosis"
     )
-    draft.claim("connection", EvidenceClass.CONNECTION, text, cite="", joins=tuple(dict.fromkeys(parts)), rank=1)
+    causes = tuple(chains[0].cause.name for chains in connected.by_cause())
+    draft.claim(
+        "connection",
+        EvidenceClass.CONNECTION,
+        text,
+        joins=tuple(dict.fromkeys(parts)),
+        about=(pet.name, sign.name, *causes),
+        rank=1,
+    )
 
 
 def _connection_words(chain: Chain) -> str:

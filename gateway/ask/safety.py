@@ -138,7 +138,8 @@ def _unknown_object(linked: Linked) -> tuple[str, ...]:
     words = linked.language.words
     known = _known_places(linked)
     for _, start in linked.cues.get("contact_unknown", ()):
-        index, phrase = start, []
+        index = start
+        phrase: list[int] = []
         while index < len(linked.tokens) and len(phrase) < 6:
             word = linked.word(index)
             if not (word[0].isalpha() or word[0].isdigit()) or (phrase and word in words["object_ends"]):

@@ -16,11 +16,11 @@ import httpx2
 
 from gateway.errors import DatabaseBusy, ScentwalkError
 
-__all__ = ["Door", "close_door", "door_file", "open_door", "read_door", "send_command"]
+__all__ = ["TOKEN_HEADER", "Door", "close_door", "door_file", "open_door", "read_door", "send_command"]
 
 _LONGEST_S = 120.0
 """An import of a large guide is one command; hang guard, ten times what it takes."""
-_TOKEN_HEADER = "X-Scentwalk-Token"  # noqa: S105  # the header's name, not a token
+TOKEN_HEADER = "X-Scentwalk-Token"  # noqa: S105  # the header's name, not a token
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def send_command(door: Door, command: str, args: dict[str, str]) -> tuple[str, s
         answer = httpx2.post(
             f"{door.url}/api/command",
             json={"command": command, "args": args},
-            headers={_TOKEN_HEADER: token},
+            headers={TOKEN_HEADER: token},
             timeout=_LONGEST_S,
             trust_env=False,
         )

@@ -19,12 +19,12 @@ from starlette.responses import JSONResponse, Response
 
 from gateway.ask.records import heading, open_record
 from gateway.errors import ConfigError, ScentwalkError, UnknownRecord
+from gateway.links.loopback import TOKEN_HEADER
 from gateway.model import RecordRef
 from gateway.web.services import Done, Services
 
 __all__ = ["TOKEN_HEADER", "Api", "read_token"]
 
-TOKEN_HEADER = "X-Scentwalk-Token"  # noqa: S105  # the header's name, not a token
 _LEAST_TOKEN_CHARACTERS = 32
 _LOOPBACK = frozenset({"127.0.0.1", "::1"})
 
