@@ -1,8 +1,12 @@
 """Opens the database file: as the one writer, or for a read-only snapshot.
 
 The writer holds ``flock`` on ``FILE.lock`` for as long as it is open, so two gateways can
-never write one file. A file that is damaged, belongs to another program or was written by
-a later release is refused with an error that says which, and nothing is written to it.
+never write one file. A file that belongs to another program or was written by a later release
+is refused with an error that says which, and nothing is written to it. A damaged one is kept
+aside and what can be read of it serves on.
+
+Nothing grows for ever here: the WAL is cut back by the writer, and where the disk is full the
+ballast goes first, then the oldest raw rows that nobody cites.
 """
 
 from __future__ import annotations
@@ -14,10 +18,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-import sqlite_utils
-
-from gateway.errors import DatabaseBusy, DatabaseTooNew, DatabaseUnreadable, StoreError
-from gateway.store.schema import APPLICATION_ID, SCHEMA_VERSION, migrations
+from gateway.errors import DatabaseBusy, StoreError
+from gateway.store.files import beside, initialise
+from gateway.store.mend import mend
+from gateway.store.room import Ballast, free_bytes
 from gateway.store.snapshot import Snapshot
 from gateway.store.transaction import Transaction
 
@@ -25,80 +29,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
+__all__ = ["WAL_LIMIT_BYTES", "Database"]
+
 _BUSY_MS = 5_000
-_WAL_LIMIT_BYTES = 8 * 2**20
-"""A WAL is cut back to this size at a checkpoint; a reader may hold it longer, never for good."""
-
-
-def _header(path: Path) -> tuple[int, int]:
-    """(application id, schema version) of an existing file, opened read-only.
-
-    Raises
-    ------
-    DatabaseUnreadable
-        The file cannot be opened as SQLite.
-    """
-    try:
-        connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
-        try:
-            application = int(connection.execute("PRAGMA application_id").fetchone()[0])
-            version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-        finally:
-            connection.close()
-    except sqlite3.DatabaseError as problem:
-        raise DatabaseUnreadable(f"{path} must be a readable scentwalk database, but SQLite says: {problem}") from None
-    return application, version
-
-
-def _must_be_ours(path: Path) -> None:
-    application, version = _header(path)
-    if application != APPLICATION_ID:
-        raise DatabaseUnreadable(
-            f"{path} must be a scentwalk database (application id {APPLICATION_ID:#x}), has {application:#x}; "
-            "nothing was written"
-        )
-    if version > SCHEMA_VERSION:
-        raise DatabaseTooNew(
-            f"{path} must have schema version {SCHEMA_VERSION} or older, has {version}: it was written by a "
-            "later release of scentwalk; nothing was written"
-        )
-
-
-def initialise(path: Path, *, clock_source: str) -> None:
-    """Create the database file if it is absent, else bring its schema up to date.
-
-    Parameters
-    ----------
-    path : Path
-        The file; its folder must exist.
-    clock_source : str
-        Where its instants come from, kept for good: ``system``, ``simulation`` or ``import``.
-
-    Raises
-    ------
-    DatabaseUnreadable, DatabaseTooNew
-        The existing file is not ours to write.
-    """
-    fresh = not path.exists() or path.stat().st_size == 0
-    if not fresh:
-        _must_be_ours(path)
-    elif not path.parent.is_dir():
-        raise StoreError(f"the folder of the database must exist, found none at {path.parent}")
-    connection = sqlite3.connect(path, isolation_level=None)
-    try:
-        if fresh:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        migrations.apply(sqlite_utils.Database(connection))
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-        connection.execute(
-            "INSERT INTO meta (key, value) VALUES ('clock_source', :source) ON CONFLICT (key) DO NOTHING",
-            {"source": clock_source},
-        )
-        connection.commit()
-    finally:
-        connection.close()
+WAL_LIMIT_BYTES = 8 * 2**20
+"""Beyond this the writer insists on a new WAL; a reader may hold it off for as long as a
+snapshot may live, never for good."""
+_WAL_STEP_BYTES = 2**20  # how much further it may grow before the writer insists again
+_INSIST_MS = 250  # how long it then waits for readers; ingest waits with it
+_LOOSE_PAGES = 1000
+_TIGHT_PAGES = 64
+"""Pages of WAL before a checkpoint, as SQLite has it, and once the disk was full: a small WAL
+that is used again needs no room."""
+_ROOM_BYTES = 2**20
+"""What a full disk must have given before recording goes on: some 3,000 events."""
 
 
 class Database:
@@ -110,6 +54,13 @@ class Database:
         The file, created if it is absent.
     clock_source : str
         Recorded in a new file: ``system``, ``simulation`` or ``import``.
+    ballast_bytes : int
+        Size of the file given up on a full disk (`room.BALLAST_BYTES` for a hub); 0 keeps none.
+
+    Attributes
+    ----------
+    salvage : Salvage or None
+        What was saved and lost, where the file was found damaged.
 
     Raises
     ------
@@ -119,26 +70,49 @@ class Database:
         The file is not ours to write.
     """
 
-    def __init__(self, path: Path, *, clock_source: str = "system") -> None:
+    def __init__(self, path: Path, *, clock_source: str = "system", ballast_bytes: int = 0) -> None:
         self.path = path
+        self._insisted_bytes = WAL_LIMIT_BYTES
+        self._full = False
         self._lock_fd = self._lock()
         try:
-            initialise(path, clock_source=clock_source)
-            self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            for pragma in (
-                "foreign_keys = ON",
-                "synchronous = FULL",
-                f"busy_timeout = {_BUSY_MS}",
-                f"journal_size_limit = {_WAL_LIMIT_BYTES}",
-                "trusted_schema = OFF",
-            ):
-                self._connection.execute(f"PRAGMA {pragma}")
+            self._ballast = Ballast(path, ballast_bytes)
+            self.salvage = mend(path, clock_source=clock_source)
+            self._connection = self._opened(clock_source)
         except BaseException:
             os.close(self._lock_fd)
             raise
+        self._ballast.take()
+
+    def _opened(self, clock_source: str) -> sqlite3.Connection:
+        try:
+            initialise(self.path, clock_source=clock_source)
+            return self._connect()
+        except sqlite3.OperationalError as problem:
+            if not self._is_full(problem):
+                raise StoreError(f"{self.path} must be writable, SQLite says: {problem}") from problem
+            self._full = True
+            self._ballast.release()
+        try:  # again, without the ballast
+            initialise(self.path, clock_source=clock_source)
+            return self._connect()
+        except sqlite3.OperationalError as problem:
+            raise StoreError(f"{self.path} must have room to be opened, SQLite says: {problem}") from problem
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        for pragma in (
+            "foreign_keys = ON",
+            "synchronous = FULL",
+            f"busy_timeout = {_BUSY_MS}",
+            f"journal_size_limit = {WAL_LIMIT_BYTES}",
+            "trusted_schema = OFF",
+        ):
+            connection.execute(f"PRAGMA {pragma}")
+        return connection
 
     def _lock(self) -> int:
-        lock = self.path.with_name(self.path.name + ".lock")
+        lock = beside(self.path, ".lock")
         try:
             descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as problem:
@@ -152,18 +126,115 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        """All or nothing: durable when the block ends, untouched where it raises."""
-        self._connection.execute("BEGIN IMMEDIATE")
+        """All or nothing: durable when the block ends, untouched where it raises.
+
+        Where the disk is full room is made before the error reaches the caller: who tries
+        again may succeed.
+        """
         try:
-            yield Transaction(self._connection)
-        except BaseException:
-            self._connection.execute("ROLLBACK")
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                transaction = Transaction(self._connection)
+                yield transaction
+                transaction.finish()
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:  # SQLite ends a transaction itself where the disk is full
+                    self._connection.execute("ROLLBACK")
+                raise
+        except sqlite3.OperationalError as problem:
+            if self._is_full(problem):
+                self._make_room()
             raise
-        self._connection.execute("COMMIT")
+        self._bound_wal()
+        if not self._ballast.is_held and self._ballast.take():
+            self._full = False
+            self._connection.execute(f"PRAGMA wal_autocheckpoint = {_LOOSE_PAGES}")
 
     def snapshot(self) -> Snapshot:
         """A read-only view of this file as it is now."""
         return Snapshot(self.path)
+
+    # -- the WAL -----------------------------------------------------------------------------------
+
+    def _wal_bytes(self) -> int:
+        try:
+            return beside(self.path, "-wal").stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def _bound_wal(self) -> None:
+        """Insist on a new WAL where it has grown; readers that overlap would keep SQLite from it."""
+        size = self._wal_bytes()
+        if size <= self._insisted_bytes:
+            return
+        self._checkpoint("TRUNCATE", wait_ms=_INSIST_MS)
+        self._insisted_bytes = max(WAL_LIMIT_BYTES, self._wal_bytes() + _WAL_STEP_BYTES)
+
+    def _checkpoint(self, mode: str, *, wait_ms: int) -> None:
+        self._connection.execute(f"PRAGMA busy_timeout = {wait_ms}")
+        try:
+            self._connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
+        finally:
+            self._connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+
+    # -- a full disk -------------------------------------------------------------------------------
+
+    def _is_full(self, problem: sqlite3.OperationalError) -> bool:
+        if problem.sqlite_errorcode == sqlite3.SQLITE_FULL:
+            return True
+        # The WAL's index and a write cut short say "input/output error" where the disk is full.
+        return problem.sqlite_errorcode & 0xFF == sqlite3.SQLITE_IOERR and free_bytes(self.path) < _ROOM_BYTES
+
+    def _room(self) -> int:
+        """Bytes that can be written: free on the disk, and pages free inside the file."""
+        (pages,) = self._connection.execute("PRAGMA freelist_count").fetchone()
+        (page_bytes,) = self._connection.execute("PRAGMA page_size").fetchone()
+        return free_bytes(self.path) + int(pages) * int(page_bytes)
+
+    def _make_room(self) -> None:
+        """Give up the ballast, empty the WAL, and purge the oldest days until there is room."""
+        self._full = True
+        self._ballast.release()
+        self._connection.execute(f"PRAGMA wal_autocheckpoint = {_TIGHT_PAGES}")
+        try:
+            self._checkpoint("RESTART", wait_ms=_INSIST_MS)
+            while self._room() < min(_ROOM_BYTES, self._ballast.size_bytes) and self._purge_oldest_day():
+                self._checkpoint("RESTART", wait_ms=_INSIST_MS)
+        except sqlite3.OperationalError as problem:
+            if not self._is_full(problem):
+                raise
+            # Not even room for this: who writes tries again, and the next attempt begins here.
+
+    def _purge_oldest_day(self) -> int:
+        """Purge one day of raw rows; returns how many there were."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            tx = Transaction(self._connection)
+            rows = tx.purge_oldest_day().rows
+            if rows:
+                tx.bump("purged_for_room", rows)
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+        return rows
+
+    def alarms(self) -> tuple[str, ...]:
+        """What is wrong with the file or its disk now, for the top of every page. Any thread may ask."""
+        with self.snapshot() as reader:
+            found = reader.alarms()
+            purged = dict(reader.counters()).get("purged_for_room", 0)
+        if self._ballast.is_held:
+            return found
+        free = f"{free_bytes(self.path) / 1e6:.0f} MB are free"
+        if not self._full:
+            return (*found, f"The disk is almost full: {free}. Make room, or old device records will be removed.")
+        removed = (
+            f"{purged} old device records were removed to go on recording; daily sums and cited records are kept. "
+        )
+        return (*found, f"The disk is full: {free}. {removed if purged else ''}Make room.")
 
     def close(self) -> None:
         """Close the file and give up the writer's lock. Safe to call twice."""
@@ -180,10 +251,3 @@ class Database:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def check_readable(path: Path) -> None:
-    """Raise unless ``path`` is an existing scentwalk database this release can read."""
-    if not path.exists():
-        raise DatabaseUnreadable(f"a database must exist at {path}, found none")
-    _must_be_ours(path)

@@ -163,6 +163,12 @@ class Reader(DeliveryReads):
         row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return None if row is None else str(row[0])
 
+    def alarms(self) -> tuple[str, ...]:
+        """Sentences every page must show: what went wrong with the database and was not yet taken back."""
+        return tuple(
+            text for (text,) in self._db.execute("SELECT value FROM meta WHERE key GLOB 'alarm.*' ORDER BY key")
+        )
+
     def frames(
         self,
         devices: tuple[str, ...],

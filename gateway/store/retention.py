@@ -118,14 +118,17 @@ class Retention:
         until_ms = self._whole_days(before_ms)
         days = self.seal(until_ms=until_ms)
         doomed = self._db.execute(
-            f"SELECT f.record, f.device, f.boot, f.seq {_PURGEABLE} ORDER BY f.end_ms LIMIT :most",
+            "SELECT f.record, f.device, f.boot, f.seq, (SELECT r.ref FROM record r WHERE r.id = f.record) "
+            f"{_PURGEABLE} ORDER BY f.end_ms LIMIT :most",
             {"before": until_ms - _REACH_MS, "most": -1 if most is None else most},
         ).fetchall()
         purged: dict[tuple[str, int], int] = {}
-        for record, device, boot, seq in doomed:
+        for record, device, boot, seq, ref in doomed:
             self._db.execute("DELETE FROM frame WHERE record = ?", (record,))
-            if boot is not None:  # an imported row has no number: its reference stays, to know a second copy by
-                self._db.execute("DELETE FROM record WHERE id = ?", (record,))
+            self._db.execute("DELETE FROM record WHERE id = ?", (record,))
+            if boot is None:  # an imported row has no number to know a second copy by
+                self._db.execute("INSERT OR IGNORE INTO purged_import (ref) VALUES (?)", (ref,))
+            else:
                 purged[device, boot] = max(seq, purged.get((device, boot), 0))
         for (device, boot), seq in purged.items():
             self._db.execute(
@@ -206,7 +209,8 @@ class Retention:
     def _was_purged(self, frame: DatedFrame, purged: dict[tuple[str, int], int]) -> bool:
         """Whether a frame that is not stored was stored once; ``purged`` remembers what was looked up."""
         if frame.boot is None or frame.seq is None:
-            return False
+            sql = "SELECT 1 FROM purged_import WHERE ref = ?"
+            return self._db.execute(sql, (frame.ref.text,)).fetchone() is not None
         key = (frame.device, frame.boot)
         if key not in purged:
             row = self._db.execute("SELECT purged FROM mark WHERE device = ? AND boot = ?", key).fetchone()

@@ -7,7 +7,8 @@ a step holds one statement per ``execute`` (``executescript`` commits behind its
 ``crc`` is the CRC-32 of a row's content, so that a rotten row is known as such. Day rows whose
 frames were purged are sealed: ``sealed_day`` holds what the purged frames summed up to, and a
 frame with ``sealed`` = 1 is already contained in it. ``mark.purged`` is the highest seq of a
-boot that was purged: a copy of it that comes again is known, not new.
+boot that was purged, ``purged_import`` the references of imported rows that were: a copy that
+comes again is known, not new.
 """
 
 from __future__ import annotations
@@ -96,6 +97,7 @@ _STEP_1 = (
         crc INTEGER NOT NULL,
         UNIQUE (device, boot, seq, raw)
     ) STRICT""",
+    "CREATE TABLE purged_import (ref TEXT PRIMARY KEY) STRICT, WITHOUT ROWID",
     "CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID",
     # -- time series: one row per series and local day, quarter hours in blobs -----------------------
     "CREATE TABLE series (id TEXT PRIMARY KEY, pet TEXT NOT NULL, property TEXT NOT NULL, unit TEXT NOT NULL) STRICT",

@@ -14,6 +14,7 @@ from gateway.errors import HouseholdError
 from gateway.store.blobs import pack_list, pack_pairs
 from gateway.store.checksums import row_crc
 from gateway.store.deliveries import DeliveryWrites, frame_row
+from gateway.store.household import copy_household
 from gateway.store.reads import Reader
 from gateway.store.retention import Retention, day_row
 
@@ -28,6 +29,13 @@ __all__ = ["Transaction"]
 
 class Transaction(DeliveryWrites, Retention, Reader):
     """Reads and writes of one transaction. Made by `Database.transaction` only."""
+
+    _household_changed = False
+
+    def finish(self) -> None:
+        """What must be written before the commit: the copy of a household that changed."""
+        if self._household_changed:
+            copy_household(self._db)
 
     # -- citations -------------------------------------------------------------------------------
 
@@ -50,6 +58,13 @@ class Transaction(DeliveryWrites, Retention, Reader):
             (key, value),
         )
 
+    def set_alarm(self, name: str, text: str | None) -> None:
+        """A sentence that every page shows until it is taken back (None)."""
+        if text is None:
+            self._db.execute("DELETE FROM meta WHERE key = 'alarm.' || :name", {"name": name})
+        else:
+            self.set_meta(f"alarm.{name}", text)
+
     def save_household(self, household: Household, *, valid_from_ms: int) -> None:
         """Add or update everything named in ``household``; nothing is removed.
 
@@ -60,6 +75,7 @@ class Transaction(DeliveryWrites, Retention, Reader):
         HouseholdError
             A binding names a pet or device that is not in the household.
         """
+        self._household_changed = True
         if household.country is not None:
             self.set_meta("country", household.country)
         for zone in household.zones:
@@ -105,6 +121,7 @@ class Transaction(DeliveryWrites, Retention, Reader):
 
     def save_food(self, food: str, name: str, *, kind: str, code: str | None, aliases: tuple[str, ...]) -> None:
         """A food or medicine by id; a known product code is never erased by a later None."""
+        self._household_changed = True
         self._db.execute(
             "INSERT INTO food (id, name, kind, code, aliases) VALUES (:id, :name, :kind, :code, :aliases) "
             "ON CONFLICT (id) DO UPDATE SET name = excluded.name, code = coalesce(excluded.code, food.code), "
@@ -119,6 +136,7 @@ class Transaction(DeliveryWrites, Retention, Reader):
             (pet, valid_from_ms),
         ).fetchone()
         if row is None or row[0] != status:
+            self._household_changed = True
             self._db.execute(
                 "INSERT INTO pet_status (pet, valid_from_ms, status) VALUES (?, ?, ?) "
                 "ON CONFLICT (pet, valid_from_ms) DO UPDATE SET status = excluded.status",
@@ -142,6 +160,7 @@ class Transaction(DeliveryWrites, Retention, Reader):
         ).fetchall()
         if frozenset(row[0] for row in current) == pets and valid_to_ms is None:
             return
+        self._household_changed = True
         self._db.execute(
             "UPDATE binding SET valid_to_ms = :at WHERE device = :device AND valid_from_ms < :at "
             "AND (valid_to_ms IS NULL OR valid_to_ms > :at)",
@@ -174,9 +193,9 @@ class Transaction(DeliveryWrites, Retention, Reader):
         purged: dict[tuple[str, int], int] = {}
         for frame in frames:
             record, fresh = self._record(frame.ref)
-            if not fresh:
+            if not fresh and self._db.execute("SELECT 1 FROM frame WHERE record = ?", (record,)).fetchone():
                 continue
-            if self._was_purged(frame, purged):
+            if fresh and self._was_purged(frame, purged):
                 self._db.execute("DELETE FROM record WHERE id = ?", (record,))
                 continue
             self._db.execute(
@@ -338,25 +357,23 @@ class Transaction(DeliveryWrites, Retention, Reader):
 
     def save_text(self, record: TextRecord) -> int:
         """1 where the text is new, else 0; a stored text is never changed."""
-        row, fresh = self._record(record.ref)
-        if fresh:
-            content = (
-                record.document,
-                record.pet,
-                record.at_ms,
-                record.until_ms,
-                record.kind,
-                record.object,
-                record.title,
-                record.text,
-                pack_pairs(record.facts),
-            )
-            self._db.execute(
-                "INSERT INTO text_record (record, document, pet, at_ms, until_ms, kind, object, title, text, facts, "
-                "crc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (row, *content, row_crc((record.ref.text, *content))),
-            )
-        return int(fresh)
+        row, _ = self._record(record.ref)
+        content = (
+            record.document,
+            record.pet,
+            record.at_ms,
+            record.until_ms,
+            record.kind,
+            record.object,
+            record.title,
+            record.text,
+            pack_pairs(record.facts),
+        )
+        return self._db.execute(
+            "INSERT INTO text_record (record, document, pet, at_ms, until_ms, kind, object, title, text, facts, crc) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (record) DO NOTHING",
+            (row, *content, row_crc((record.ref.text, *content))),
+        ).rowcount
 
     # -- the evidence graph ------------------------------------------------------------------------
 
@@ -373,21 +390,19 @@ class Transaction(DeliveryWrites, Retention, Reader):
 
     def save_edge(self, edge: Edge) -> None:
         """An edge by its natural key; a later end replaces the stored one."""
-        record, fresh = self._record(edge.ref)
-        if fresh:
-            self._db.execute(
-                "INSERT INTO edge (record, tail, relation, head, valid_from_ms, valid_to_ms) VALUES (?, ?, ?, ?, ?, ?)",
-                (
-                    record,
-                    self._vertex(edge.tail),
-                    edge.relation,
-                    self._vertex(edge.head),
-                    edge.valid_from_ms,
-                    edge.valid_to_ms,
-                ),
-            )
-        else:
-            self._db.execute("UPDATE edge SET valid_to_ms = ? WHERE record = ?", (edge.valid_to_ms, record))
+        record, _ = self._record(edge.ref)
+        self._db.execute(
+            "INSERT INTO edge (record, tail, relation, head, valid_from_ms, valid_to_ms) VALUES (?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (record) DO UPDATE SET valid_to_ms = excluded.valid_to_ms",
+            (
+                record,
+                self._vertex(edge.tail),
+                edge.relation,
+                self._vertex(edge.head),
+                edge.valid_from_ms,
+                edge.valid_to_ms,
+            ),
+        )
 
     def save_evidence(self, evidence: Evidence) -> None:
         """One reason for an edge; both the edge and the record must be stored already."""

@@ -1,0 +1,297 @@
+"""Saves what can be read of a damaged database into a fresh one.
+
+Rows are read page by page, past what is broken, and are kept where they fit their table, match
+their CRC and refer to rows that were kept. What a lost row can be rebuilt from is used: a
+reference from its index or from the row it names, the household from its copy, marks from
+the frames. Day rows that outlived their frames are sealed, so that nothing that was summed up
+is lost with its raw rows; day rows that are gone are named, to be computed again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gateway.store.checksums import CHECKED
+from gateway.store.files import initialise
+from gateway.store.household import restore_household
+from gateway.store.pages import PageFile, Row, Value
+from gateway.store.transaction import Transaction
+from gateway.store.verify import rotten_rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["Salvage", "salvage"]
+
+_CITABLE = {"event": "frame", "day": "day", "label": "text_record", "passage": "text_record"}
+_CITABLE |= {"note": "text_record", "log": "text_record", "edge": "edge"}
+_NAMES_BY_INDEX = {"record": "sqlite_autoindex_record_1", "vertex": "sqlite_autoindex_vertex_1"}
+"""Tables of named rows: the index of the names holds every (name, row id) a second time."""
+_LIKE_AN_INDEX = frozenset({"mark", "counter", "learned", "device", "place", "person", "food", "finding"})
+"""Tables without row ids whose rows look like those of an index or of each other: from a page
+that no tree leads to they are not taken. Each has a second source, or is learned again."""
+_TYPES: dict[str, tuple[type, ...]] = {"INTEGER": (int,), "REAL": (float, int), "TEXT": (str,), "BLOB": (bytes,)}
+
+_FRAMES_BY_NUMBER = (
+    "INSERT OR IGNORE INTO record (id, ref, kind) SELECT f.record, 'event:' || f.device || '/' || f.boot || '/' "
+    "|| f.seq, 'event' FROM frame f WHERE f.boot IS NOT NULL AND f.record NOT IN (SELECT id FROM record)"
+)
+_DAYS_BY_DATE = (
+    "INSERT OR IGNORE INTO record (id, ref, kind) SELECT d.record, 'day:' || d.series || '/' || d.date, 'day' "
+    "FROM day d WHERE d.record NOT IN (SELECT id FROM record)"
+)
+_EDGES_BY_ENDS = (
+    "INSERT OR IGNORE INTO record (id, ref, kind) SELECT e.record, 'edge:' || t.name || '|' || e.relation || '|' || "
+    "h.name || '|' || coalesce(e.valid_from_ms, '-'), 'edge' FROM edge e JOIN vertex t ON t.id = e.tail "
+    "JOIN vertex h ON h.id = e.head WHERE e.record NOT IN (SELECT id FROM record)"
+)
+_LOST_RECORDS = (
+    "SELECT id, ref, kind FROM record WHERE id NOT IN (SELECT record FROM frame UNION ALL SELECT record FROM day "
+    "UNION ALL SELECT record FROM text_record UNION ALL SELECT record FROM edge)"
+)
+# The device let go of what our mark covered, so a mark set too low waits for ever; the end of
+# the first run of numbers is the highest that is certain.
+_MARKS_FROM_FRAMES = (
+    "INSERT OR IGNORE INTO mark (device, boot, seq, purged) "
+    "SELECT device, boot, min(seq) + count(*) - 1, min(seq) - 1 FROM ("
+    "SELECT device, boot, seq, seq - row_number() OVER (PARTITION BY device, boot ORDER BY seq) AS run, "
+    "min(seq) OVER (PARTITION BY device, boot) - 1 AS first_run FROM ("
+    "SELECT device, boot, seq FROM frame WHERE boot IS NOT NULL UNION "
+    "SELECT device, boot, seq FROM dead_letter WHERE boot IS NOT NULL)) "
+    "WHERE run = first_run GROUP BY device, boot"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Salvage:
+    """What became of a damaged file.
+
+    ``kept`` counts the rows saved, by table; ``lost`` counts, by kind of record, those known
+    to have been stored and not saved; ``rotten`` rows were read but did not match their CRC;
+    ``lost_dates`` are the local days whose rows must be computed again.
+    """
+
+    kept: tuple[tuple[str, int], ...]
+    lost: tuple[tuple[str, int], ...]
+    rotten: int
+    lost_dates: frozenset[str]
+
+    @property
+    def text(self) -> str:
+        """What was saved and lost, in a sentence or two for the owner."""
+        kept = dict(self.kept)
+        words = {"event": "device records", "day": "daily rows", "edge": "links", "note": "notes", "log": "log entries"}
+        named = [f"{count} {words.get(kind, f'{kind} texts')}" for kind, count in self.lost]
+        gone = f"Lost: {', '.join(named)}." if named else "No record that could be named is lost."
+        return (
+            f"The database was damaged and has been repaired. Saved: {kept.get('frame', 0)} device records, "
+            f"{kept.get('day', 0)} daily rows, {kept.get('text_record', 0)} texts, {kept.get('edge', 0)} links. {gone}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A table's stored columns in stored order: name, declared type, whether NULL is refused.
+
+    ``alias`` is the place of the column that is the row id itself, stored as NULL.
+    """
+
+    name: str
+    columns: tuple[tuple[str, str, bool], ...]
+    has_rowid: bool
+    alias: int | None
+
+    def fits(self, row: Row) -> bool:
+        """Whether a row can be one of this table's."""
+        if self.has_rowid != (row.rowid is not None) or not 0 < len(row.values) <= len(self.columns):
+            return False
+        for at, (value, (_, declared, required)) in enumerate(zip(row.values, self.columns, strict=False)):
+            if at == self.alias:
+                if value is not None:
+                    return False
+            elif value is None:
+                if required:
+                    return False
+            elif not isinstance(value, _TYPES[declared]):
+                return False
+        return self.name != "record" or _is_reference(*row.values[1:])
+
+    def named(self, row: Row) -> dict[str, Value]:
+        """Column to value; columns added after the row was written keep their default."""
+        values = {name: value for (name, _, _), value in zip(self.columns, row.values, strict=False)}
+        if self.alias is not None:
+            values[self.columns[self.alias][0]] = row.rowid
+        return values
+
+
+def _is_reference(ref: Value = None, kind: Value = None) -> bool:
+    return isinstance(ref, str) and kind in _CITABLE and ref.startswith(f"{kind}:") and ref.isprintable()
+
+
+def _tables(db: sqlite3.Connection) -> dict[str, _Table]:
+    """The tables of a fresh database, in the order they were created."""
+    found = {}
+    names = db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rowid").fetchall()
+    has_rowid = {row[1]: not row[4] for row in db.execute("PRAGMA table_list")}
+    for (name,) in names:
+        if name.startswith(("sqlite_", "_sqlite")):
+            continue
+        columns = db.execute(f"PRAGMA table_info({name})").fetchall()
+        alias = None
+        if has_rowid[name]:
+            keys = [row for row in columns if row[5]]
+            alias = keys[0][0] if len(keys) == 1 and keys[0][2] == "INTEGER" else None
+        else:
+            columns = sorted((row for row in columns if row[5]), key=lambda row: row[5]) + [
+                row for row in columns if not row[5]
+            ]
+        found[name] = _Table(
+            name, tuple((row[1], row[2], bool(row[3]) or bool(row[5])) for row in columns), has_rowid[name], alias
+        )
+    return found
+
+
+def salvage(damaged: Path, fresh: Path, *, clock_source: str) -> Salvage:
+    """Build a sound database at ``fresh`` from what can be read of ``damaged``.
+
+    Parameters
+    ----------
+    damaged : Path
+        The damaged file; its WAL beside it is read too. Neither is changed.
+    fresh : Path
+        Must not exist yet.
+    clock_source : str
+        Recorded where the damaged file no longer tells its own.
+    """
+    initialise(fresh, clock_source=clock_source)
+    db = sqlite3.connect(fresh, isolation_level=None)
+    pages = PageFile(damaged)
+    try:
+        # One commit at the end; a fresh file that was cut off is thrown away and built again.
+        db.execute("PRAGMA synchronous = OFF")
+        db.execute("PRAGMA foreign_keys = OFF")
+        db.execute("BEGIN IMMEDIATE")
+        tables = _tables(db)
+        db.execute("DELETE FROM meta")
+        trees = pages.trees()
+        unreadable = _read_trees(db, pages, trees, tables)
+        _read_orphans(db, pages, tables)
+        found = _make_whole(db, unreadable=unreadable, clock_source=clock_source)
+        db.execute("COMMIT")
+        return found
+    finally:
+        pages.close()
+        db.close()
+
+
+def _read_trees(
+    db: sqlite3.Connection, pages: PageFile, trees: dict[str, int], tables: dict[str, _Table]
+) -> dict[str, int]:
+    """Insert what the trees still lead to; returns the pages and cells passed over, by table."""
+    unreadable = {}
+    for name, table in tables.items():
+        before = pages.unreadable
+        if name in trees:
+            _insert(db, table, pages.rows(trees[name]))
+        unreadable[name] = pages.unreadable - before + (name not in trees)
+    for name, index in _NAMES_BY_INDEX.items():
+        if index in trees:
+            _insert(db, tables[name], _named_rows(name, pages.rows(trees[index])))
+    for name, root in trees.items():
+        if name not in tables and name not in _NAMES_BY_INDEX.values():
+            for _ in pages.rows(root):  # marks the pages as known; an index says nothing new
+                pass
+    return unreadable
+
+
+def _named_rows(table: str, entries: Iterable[Row]) -> Iterator[Row]:
+    """Rows of ``record`` or ``vertex`` from the entries (name, row id) of its index."""
+    for entry in entries:
+        if len(entry.values) == 2 and isinstance(entry.values[0], str) and isinstance(entry.values[1], int):
+            name = entry.values[0]
+            yield Row(entry.values[1], (None, name, name.partition(":")[0] if table == "record" else None))
+
+
+def _read_orphans(db: sqlite3.Connection, pages: PageFile, tables: dict[str, _Table]) -> None:
+    """Insert the rows of leaf pages whose way is broken, into the first table all of them fit."""
+    for page in pages.orphans():
+        for table in tables.values():
+            if table.name in _LIKE_AN_INDEX or table.has_rowid != page.is_table:
+                continue
+            if all(len(row.values) == len(table.columns) and table.fits(row) for row in page.rows):
+                _insert(db, table, page.rows)
+                break
+
+
+def _insert(db: sqlite3.Connection, table: _Table, rows: Iterable[Row]) -> None:
+    """Insert the rows that fit; the first of two with one key stays."""
+    statements: dict[int, str] = {}
+    for row in rows:
+        if not table.fits(row):
+            continue
+        values = table.named(row)
+        sql = statements.get(len(row.values))
+        if sql is None:
+            places = ", ".join(f":{name}" for name in values)
+            sql = f"INSERT OR IGNORE INTO {table.name} ({', '.join(values)}) VALUES ({places})"
+            statements[len(row.values)] = sql
+        db.execute(sql, values)
+
+
+def _make_whole(db: sqlite3.Connection, *, unreadable: dict[str, int], clock_source: str) -> Salvage:
+    """Name, check and connect what was read, and say what is lost."""
+    for statement in (_FRAMES_BY_NUMBER, _DAYS_BY_DATE, _EDGES_BY_ENDS):
+        db.execute(statement)
+    rotten = 0
+    for name in CHECKED:
+        _, spoilt = rotten_rows(db, name)
+        key = "id" if name == "dead_letter" else "record"
+        db.executemany(f"DELETE FROM {name} WHERE {key} = ?", ((row,) for row in spoilt))
+        rotten += len(spoilt)
+    restore_household(db)
+    db.execute(
+        "INSERT OR IGNORE INTO meta (key, value) VALUES ('clock_source', :source)",
+        {"source": clock_source},
+    )
+    _drop_dangling(db)
+    if unreadable["mark"]:
+        db.execute(_MARKS_FROM_FRAMES)
+    lost: dict[str, int] = defaultdict(int)
+    lost_dates = set()
+    for record, ref, kind in db.execute(_LOST_RECORDS).fetchall():
+        lost[kind] += 1
+        if kind == "day":
+            lost_dates.add(ref.rpartition("/")[2])
+        # A cited reference stays: the citation says what it stood on, and the row may come again.
+        db.execute(
+            "DELETE FROM record WHERE id = :record AND NOT EXISTS (SELECT 1 FROM answer_cites WHERE record = :record) "
+            "AND NOT EXISTS (SELECT 1 FROM evidence WHERE record = :record)",
+            {"record": record},
+        )
+    tx = Transaction(db)
+    if unreadable["frame"] or lost["event"] or unreadable["sealed_day"]:
+        tx.seal(until_ms=2**62, but_dates=frozenset(lost_dates))
+    kept = tuple((name, db.execute(f"SELECT count(*) FROM {name}").fetchone()[0]) for name in unreadable)
+    found = Salvage(kept, tuple(sorted((kind, n) for kind, n in lost.items() if n)), rotten, frozenset(lost_dates))
+    tx.set_alarm("damage", found.text)
+    tx.set_meta("rebuild_due", "1")
+    return found
+
+
+def _drop_dangling(db: sqlite3.Connection) -> None:
+    """Delete rows that refer to rows that were not saved, until none is left."""
+    names = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    links = [(name, *row[2:5]) for name in names for row in db.execute(f"PRAGMA foreign_key_list({name})").fetchall()]
+    gone = 1
+    while gone:
+        gone = sum(
+            db.execute(
+                f"DELETE FROM {table} WHERE {column} IS NOT NULL "
+                f"AND {column} NOT IN (SELECT {target or column} FROM {parent})"
+            ).rowcount
+            for table, parent, column, target in links
+        )
