@@ -170,7 +170,7 @@ def test_common_mode_of_a_property_of_one_pet_only_stays() -> None:
 
 def passes(qs: str, lag: int = 2) -> tuple[Pass, ...]:
     """y = speaks for it, n = q above .10, - = in between."""
-    return tuple(Pass(f"w{n}", {"y": 0.01, "n": 0.6, "-": 0.07}[q], lag, 0.5) for n, q in enumerate(qs))
+    return tuple(Pass(f"w{n}", {"y": 0.001, "n": 0.6, "-": 0.07}[q], lag, 0.5) for n, q in enumerate(qs))
 
 
 @pytest.mark.parametrize(
@@ -194,8 +194,8 @@ def test_three_passes_in_a_row_write_and_two_failures_drop(history, written, in_
 
 def test_passes_that_disagree_on_sign_or_lag_are_not_in_a_row() -> None:
     one = passes("yyy")
-    assert not standing((one[0], Pass("w1", 0.01, 9, 0.5), one[2])).written
-    assert not standing((one[0], Pass("w1", 0.01, 2, -0.5), one[2])).written
+    assert not standing((one[0], Pass("w1", 0.001, 9, 0.5), one[2])).written
+    assert not standing((one[0], Pass("w1", 0.001, 2, -0.5), one[2])).written
 
 
 def test_belief_is_capped_and_knows_only_how_long_a_link_stood() -> None:

@@ -37,10 +37,11 @@ FloatArray = NDArray[np.float64]
 METHOD = "lagged-rank-2"
 LARGEST_LAG = 14
 LEAST_COMMON_DAYS = 45
-_Q_WRITE, _Q_DROP = 0.01, 0.10
-"""One of a hundred: a year has 52 Mondays, and passes a week apart share most of their days,
-so three in a row forgive little. At .03 a year of unrelated series wrote an edge in 4 of 40
-years, while at .01 links of r = .4 are still found in 365 days (``tests/calibrate_measure.py``)."""
+_Q_WRITE, _Q_DROP = 0.005, 0.10
+"""One of two hundred: a year has 52 Mondays, and passes a week apart share most of their
+days, so three in a row forgive little. Unrelated series wrote an edge in 14 of 100 years at
+.05, 9 at .03, 2 at .01, 1 at .005; links of r = .4 are still found in 365 days
+(``tests/calibrate_measure.py``)."""
 _PASSES_TO_WRITE, _FAILURES_TO_DROP = 3, 2
 _NEGLIGIBLE = 0.2
 
@@ -251,7 +252,7 @@ class Standing:
 def standing(passes: tuple[Pass, ...]) -> Standing:
     """Computed from all stored passes, so that replaying them gives the same answer.
 
-    Written on the third pass in a row with q <= .01, the same sign and lags within 1 day of
+    Written on the third pass in a row with q <= .005, the same sign and lags within 1 day of
     each other; dropped after two passes in a row with q > .10; in between nothing changes.
     """
     written, in_a_row, failures = False, 0, 0
