@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING
 
@@ -170,22 +170,40 @@ def _log(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
     return Done(said, record.ref)
 
 
-def _loglines(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
-    """A file of log entries, one JSON object a line, with the fields of the log command."""
-    source = args.get("source", "log")
-    lines = [line for line in args.get("text", "").splitlines() if line.strip()]
-    for number, line in enumerate(lines, start=1):
+def _lines(args: Mapping[str, str], source: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """The objects of a file with one JSON object of texts a line, with their line."""
+    for number, line in enumerate(args.get("text", "").splitlines(), start=1):
+        if not line.strip():
+            continue
         try:
             entry = json.loads(line)
-        except json.JSONDecodeError as problem:
+        except (json.JSONDecodeError, RecursionError) as problem:
             raise ImportRefused(source, f"must be a JSON object, but {problem}", line=number) from None
         if not isinstance(entry, dict) or not all(isinstance(value, str) for value in entry.values()):
             raise ImportRefused(source, "must be an object of texts", line=number)
+        yield number, entry
+
+
+def _each_line(
+    tx: Transaction, args: dict[str, str], now_ms: int, command: Callable[[Transaction, dict[str, str], int], Done]
+) -> int:
+    """Run a command for every line; each as of its own ``at``, so that a story may be entered at once."""
+    source, count = args.get("source", "lines"), 0
+    for number, entry in _lines(args, source):
         try:
-            _log(tx, entry, max(now_ms, _instant(tx, entry.get("at", ""), "at")))
+            command(tx, entry, max(now_ms, _instant(tx, entry.get("at", ""), "at")))
         except ImportRefused as problem:
             raise ImportRefused(source, str(problem), line=number) from None
-    return Done(f"Kept {len(lines)} log entries.")
+        count += 1
+    return count
+
+
+def _loglines(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
+    return Done(f"Kept {_each_line(tx, args, now_ms, _log)} log entries.")
+
+
+def _marklines(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
+    return Done(f"Kept {_each_line(tx, args, now_ms, _wrong)} marks.")
 
 
 def _food(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
@@ -276,6 +294,7 @@ COMMANDS: dict[str, Callable[[Transaction, dict[str, str], int], Done]] = {
     "passages": _passages,
     "log": _log,
     "loglines": _loglines,
+    "marklines": _marklines,
     "food": _food,
     "note": _note,
     "wrong": _wrong,

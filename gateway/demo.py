@@ -140,6 +140,7 @@ def _enter_as_an_owner_would(database: Database, owner: Path, now_ms: int) -> No
             ("product", sorted(owner.glob("products/*.json"))),
             ("passages", sorted(owner.glob("passages/*.md"))),
             ("loglines", sorted(owner.glob("log.jsonl"))),
+            ("marklines", sorted(owner.glob("marks.jsonl"))),
         ):
             for file in files:
                 run_command(tx, command, {"text": file.read_text("utf-8"), "source": file.name}, now_ms=now_ms)
