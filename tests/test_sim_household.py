@@ -327,7 +327,7 @@ def test_the_truth_is_filled_in_and_names_this_world(name, seed):
     assert "{" not in json.loads(text)["question"]
     truth = json.loads(text)
     assert truth["now_ms"] == world.story.end_ms
-    firsts = {"up", "not_up", "not_down", "not_recorded", "not_eating", "too_early", "whose_unknown"}
+    firsts = {"up", "not_up", "not_down", "not_recorded", "not_eating", "too_early", "cannot_tell", "whose_unknown"}
     assert truth["expect"]["first"] in firsts
     for claim in truth["expect"]["claims"]:
         assert claim.get("class") in {None, "MEASURED", "RECORDED", "REFERENCE", "CONNECTION", "GENERAL"}
