@@ -155,6 +155,29 @@ class Database:
         """A read-only view of this file as it is now."""
         return Snapshot(self.path)
 
+    def become(self, other: Path) -> None:
+        """Take over the whole content of another database file, in one transaction. Marks stay
+        where they are farther on here.
+
+        Raises
+        ------
+        StoreError
+            It could not be written; nothing was changed.
+        """
+        source = sqlite3.connect(other, isolation_level=None)
+        try:
+            source.executemany(
+                "INSERT INTO mark (device, boot, seq, purged) VALUES (?, ?, ?, ?) ON CONFLICT (device, boot) "
+                "DO UPDATE SET seq = max(seq, excluded.seq), purged = max(purged, excluded.purged)",
+                self._connection.execute("SELECT device, boot, seq, purged FROM mark").fetchall(),
+            )
+            source.backup(self._connection)  # all pages at once: one write transaction of the target
+        except sqlite3.Error as problem:
+            raise StoreError(f"{self.path} must be writable, SQLite says: {problem}") from problem
+        finally:
+            source.close()
+        self._checkpoint("TRUNCATE", wait_ms=_INSIST_MS)
+
     # -- the WAL -----------------------------------------------------------------------------------
 
     def _wal_bytes(self) -> int:
@@ -226,6 +249,10 @@ class Database:
         with self.snapshot() as reader:
             found = reader.alarms()
             purged = dict(reader.counters()).get("purged_for_room", 0)
+        log_bytes = self._wal_bytes()
+        if log_bytes > 8 * WAL_LIMIT_BYTES:
+            held = f"Another program has been reading {self.path.name} for long; its log has grown"
+            found += (f"{held} to {log_bytes / 1e6:.0f} MB. End that program to give the room back.",)
         if self._ballast.is_held:
             return found
         free = f"{free_bytes(self.path) / 1e6:.0f} MB are free"

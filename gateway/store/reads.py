@@ -34,6 +34,7 @@ from gateway.stored import DatedFrame, DayRow, DeadLetter, Document, Feeding, Te
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterator
 
 _OFTEN = frozenset({"motion", "beat"})
 
@@ -196,6 +197,16 @@ class Reader(DeliveryReads):
             (*kinds, start_ms, end_ms),
         )
         return tuple(frame_of(row) for row in rows)
+
+    def every_frame(self) -> Iterator[DatedFrame]:
+        """All frames, one at a time, by start, device, boot, seq."""
+        for row in self._db.execute(f"{FRAME_SQL} ORDER BY f.start_ms, f.device, f.boot, f.seq, r.ref"):
+            yield frame_of(row)
+
+    def every_day(self) -> Iterator[DayRow]:
+        """All day rows, one at a time, by date and series."""
+        for row in self._db.execute(f"{_DAY} ORDER BY date, series"):
+            yield _day(row)
 
     def frame(self, ref: RecordRef) -> DatedFrame | None:
         """The frame stored under a reference, or None."""

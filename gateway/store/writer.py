@@ -47,6 +47,17 @@ class Writer:
         running = asyncio.get_running_loop().run_in_executor(self._thread, self._in_transaction, write)
         return await asyncio.shield(running)  # a cancelled caller does not cancel a commit
 
+    async def run_alone(self, work: Callable[[Database], Result]) -> Result:
+        """The result of work on the whole database (a restore), between two transactions.
+
+        Raises
+        ------
+        StoreError
+            What the work raised.
+        """
+        running = asyncio.get_running_loop().run_in_executor(self._thread, work, self.database)
+        return await asyncio.shield(running)
+
     def _in_transaction(self, write: Callable[[Transaction], Result]) -> Result:
         try:
             with self.database.transaction() as tx:
