@@ -6,6 +6,7 @@ this module reads. Nothing of the three packages is imported here.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import socket
@@ -71,10 +72,9 @@ def breaches(played: Played) -> list[str]:
         elif not any(_figures_hold(claim, wanted) for claim in alike):
             figures = [{name: value["v"] for name, value in claim["values"].items()} for claim in alike]
             found.append(f"figures of {wanted} are not {figures}")
-    passages = {ref for claim in answer["claims"] for ref in claim["refs"] if ref.startswith("passage:")}
     for never in expect.get("never", []):
         if "passage" in never:
-            found += [f"cites {never['passage']}: {claim['text']}" for claim in _citing(answer, never, passages)]
+            found += [f"cites {never['passage']}: {claim['text']}" for claim in _citing(answer, never["passage"])]
         elif bad := [claim for claim in answer["claims"] if _matches(claim, never)]:
             found.append(f"must never hold {never}, holds {bad[0]['text']!r}")
     return found + _structure(answer)
@@ -112,14 +112,11 @@ def _figures_hold(claim: dict[str, Any], wanted: dict[str, Any]) -> bool:
     return True
 
 
-def _citing(answer: dict[str, Any], never: dict[str, str], passages: set[str]) -> list[dict[str, Any]]:
-    """Claims that say what only a distractor guide says: its host or breed stands in them."""
-    words = {"cats-only": r"\bcats?\b", "other-breed": r"\bterriers?\b|\bbulldogs?\b|\bspaniels?\b"}[never["passage"]]
-    return [
-        claim
-        for claim in answer["claims"]
-        if passages & set(claim["refs"]) and re.search(words, claim["text"], re.IGNORECASE)
-    ]
+def _citing(answer: dict[str, Any], guide: str) -> list[dict[str, Any]]:
+    """Claims that cite one of the simulator's distractor guides."""
+    text = (Path(__file__).parents[1] / "device_sim" / "guides" / f"{guide}.md").read_text("utf-8")
+    own = f"passage:{hashlib.sha256(text.encode()).hexdigest()[:8]}#"
+    return [claim for claim in answer["claims"] if any(ref.startswith(own) for ref in claim["refs"])]
 
 
 def _structure(answer: dict[str, Any]) -> list[str]:
