@@ -11,7 +11,7 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test check lint types licences audit soak bench calibrate evaluate lock clean
+.PHONY: help install demo test check lint types licences audit soak bench calibrate evaluate screenshots readme lock clean
 .NOTPARALLEL:
 
 PYTHON ?= python3
@@ -53,6 +53,8 @@ help:
 	@echo "make calibrate  how often the measuring is right, counted on simulated pets"
 	@echo "make soak       thousands of runs: kills, faults, redrawn seeds (hours)"
 	@echo "make evaluate   answers of the walk beside those of the stack it replaced"
+	@echo "make screenshots  the pictures of docs/img, taken from the demo's own page"
+	@echo "make readme     write the demo's answer into README.md"
 	@echo "make lock       write the two requirements locks again from pyproject.toml (UPGRADE=1 takes newer releases)"
 	@echo "make clean      remove the virtual environments and caches"
 
@@ -161,6 +163,15 @@ evaluate: $(TESTING)
 	@$(call each,$(PY),evaluate_*.py,$(ARGS))
 
 # --- upkeep ---------------------------------------------------------------------------------
+
+screenshots: $(TESTING)
+	@.ci/debian chromium
+	@$(SAY) "Playing the demo and taking the pictures of docs/img"
+	@PYTHONPATH="$(CURDIR)" $(PY) tests/screenshots.py
+
+readme: $(RUNTIME)
+	@$(SAY) "Playing the demo and writing its answer into README.md"
+	@PYTHONPATH="$(CURDIR)" $(PY) tests/readme.py
 
 # Pins already in a lock are kept unless UPGRADE is given. No address of an index may enter a
 # lock: whoever installs from it uses their own.
