@@ -166,9 +166,9 @@ def _read_key(data: bytes, at: int) -> tuple[str, int]:
     return chr(data[at]), at + 1
 
 
-def _read_record(raw: bytes, seq: int) -> Record:
-    """Read one record's own bytes, whose shape :func:`skip` has already walked."""
-    shape, length, at = token(raw, 0)
+def _read_record(raw: bytes, at: int, seq: int) -> tuple[Record, int]:
+    """Read one record: (it, where the next one begins)."""
+    shape, length, at = token(raw, at)
     if shape != ARRAY or length < 2:
         raise WireError("bad_record", f"a record must be an array of 2 or more, is {SHAPES[shape]} of {length}")
     code, at = read_int(raw, at, "kind", 0, U32_MAX)
@@ -184,7 +184,7 @@ def _read_record(raw: bytes, seq: int) -> Record:
         else:
             value, at = read_int(raw, at, field.name, field.low, field.high, field.unknown)
         values.append(value)
-    return Record(seq, code, uptime_ms, tuple(values))
+    return Record(seq, code, uptime_ms, tuple(values)), at
 
 
 def _read_records(data: bytes, at: int, first_seq: int, count: int) -> tuple[list[Record], list[Fault], int]:
@@ -197,6 +197,12 @@ def _read_records(data: bytes, at: int, first_seq: int, count: int) -> tuple[lis
     records: list[Record] = []
     faults: list[Fault] = []
     for seq in range(first_seq, first_seq + count):
+        try:
+            record, at = _read_record(data, at, seq)
+            records.append(record)
+            continue
+        except WireError as broken:
+            reason = broken.reason
         start = at
         try:
             at, deep = skip(data, at, MAX_DEPTH - 2)  # the map and r stand around it
@@ -204,14 +210,7 @@ def _read_records(data: bytes, at: int, first_seq: int, count: int) -> tuple[lis
             # From here no later record can be told apart; what was read before stays good.
             rest = [Fault(later, lost.reason, b"") for later in range(seq + 1, first_seq + count)]
             return records, faults + [Fault(seq, lost.reason, data[start:])] + rest, len(data)
-        raw = data[start:at]
-        if deep:
-            faults.append(Fault(seq, "too_deep", raw))
-            continue
-        try:
-            records.append(_read_record(raw, seq))
-        except WireError as broken:
-            faults.append(Fault(seq, broken.reason, raw))
+        faults.append(Fault(seq, "too_deep" if deep else reason, data[start:at]))
     return records, faults, at
 
 

@@ -17,6 +17,7 @@ port, count, slots, deadline_ms = int(sys.argv[1]), int(sys.argv[3]), int(sys.ar
 device = sys.argv[2]
 clock = SteadyClock()
 gc.collect()
+gc.threshold(4_096)  # early and often keeps 64 kB from splintering
 uplink = Uplink(
     device,
     Outbox(RamSlots(slots, 64), 1, 1_024),
