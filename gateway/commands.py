@@ -281,10 +281,26 @@ def _bind(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
         except ValueError as problem:
             raise ImportRefused("command", str(problem), field="device") from None
         tx.save_household(Household(zones=home.zones, devices=(added,)), valid_from_ms=0)
+    replaced = _taken_over(tx, device, pets, at_ms)
+    for old in replaced:
+        tx.unbind(old, at_ms=at_ms)
     tx.bind(device, pets, valid_from_ms=at_ms)
-    Rollups(load()).rebuild(tx, tx.household(), (device,))
+    Rollups(load()).rebuild(tx, tx.household(), (device, *replaced))
     since = local_clock(at_ms, home.zones)
     return Done(f"{device} serves {', '.join(sorted(pets))} from {since:%Y-%m-%d %H:%M} on.")
+
+
+def _taken_over(tx: Transaction, device: str, pets: frozenset[str], at_ms: int) -> tuple[str, ...]:
+    """Wearables of the same kind that these pets wear until the new one is put on."""
+    home, kinds = tx.household(), load().device_kinds
+    kind = next((known.kind for known in home.devices if known.id == device), "")
+    if not kind or not kinds[kind].wearable:
+        return ()
+    return tuple(
+        known.id
+        for known in home.devices
+        if known.kind == kind and known.id != device and home.bindings_at(known.id, at_ms) == pets
+    )
 
 
 COMMANDS: dict[str, Callable[[Transaction, dict[str, str], int], Done]] = {

@@ -104,7 +104,8 @@ def _figures_hold(claim: dict[str, Any], wanted: dict[str, Any]) -> bool:
     if "verdict" in wanted and claim["kind"] == "comparison" and values.get("verdict") != wanted["verdict"]:
         return False
     for name in ("change", "usual", "now"):
-        if isinstance(truth := wanted.get(name), dict) and abs(values[name] - truth["value"]) > truth["plus_minus"]:
+        truth = wanted.get(name)
+        if isinstance(truth, dict) and abs(values.get(name, 1e99) - truth["value"]) > truth["plus_minus"]:
             return False
     if "date" in wanted:
         day = int(wanted["date"][8:])

@@ -288,3 +288,16 @@ def test_a_mark_can_be_made_and_undone(home, tmp_path):
     assert scentwalk("undo", "1", "--db", home).returncode == 0
     assert scentwalk("undo", "1", "--db", home).returncode == 2
     assert scentwalk("wrong", "edge:a:b|c|d:e|-", "--reason", "no", "--db", home).returncode == 2
+
+
+def test_a_new_tracker_takes_over_from_the_one_worn_before(home):
+    for device, since in (("tracker-1", "2026-06-01"), ("tracker-2", "2026-07-08")):
+        bound = scentwalk(
+            *("device", "bind", device, "--pets", "max", "--kind", "tracker", "--at", since, "--db", home)
+        )
+        assert bound.returncode == 0, bound.stderr
+    with sqlite3.connect(home) as db:
+        rows = db.execute("SELECT device, valid_from_ms, valid_to_ms FROM binding WHERE device LIKE 'tracker%'")
+        periods = {device: (start, end) for device, start, end in rows}
+    assert periods["tracker-1"][1] == periods["tracker-2"][0]
+    assert periods["tracker-2"][1] is None

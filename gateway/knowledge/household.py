@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -221,7 +221,22 @@ def _devices(
         if pets:
             start_ms = 0 if since is None else day_interval(since, zones).start_ms
             bindings.append(Binding(device_id, frozenset(pets), start_ms))
-    return tuple(devices), tuple(bindings)
+    worn = {device.id: device.kind for device in devices if kinds[device.kind].wearable}
+    return tuple(devices), tuple(_handed_over(binding, bindings, worn) for binding in bindings)
+
+
+def _handed_over(binding: Binding, bindings: list[Binding], worn: Mapping[str, str]) -> Binding:
+    """A wearable's binding ends where another of its kind takes over the same pet."""
+    kind = worn.get(binding.device)
+    later = [
+        other.valid_from_ms
+        for other in bindings
+        if kind is not None
+        and worn.get(other.device) == kind
+        and other.pets == binding.pets
+        and other.valid_from_ms > binding.valid_from_ms
+    ]
+    return replace(binding, valid_to_ms=min(later)) if later else binding
 
 
 def _food(row: _Row) -> Food:

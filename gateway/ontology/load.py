@@ -103,6 +103,7 @@ def _device_kind(name: str, row: Mapping[str, Any], captures: tuple[str, ...]) -
         cannot_see=tuple(row["cannot_see"]),
         captures=captures,
         floor=bool(row.get("floor", False)),
+        wearable=bool(row.get("wearable", False)),
     )
 
 

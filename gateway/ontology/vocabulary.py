@@ -88,6 +88,8 @@ class Property:
 class DeviceKind:
     """A kind of device: the owner's word with its article, what it captures and cannot see.
 
+    A ``wearable`` is worn one at a time: a new one on the same pet takes over from the old.
+
     ``cite`` is the word inside citation brackets; ``witness`` the key of ``reliability``.
     """
 
@@ -100,6 +102,7 @@ class DeviceKind:
     cannot_see: tuple[str, ...]
     captures: tuple[str, ...]
     floor: bool
+    wearable: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,12 +160,7 @@ class Transaction(DeliveryWrites, Retention, Reader):
         ).fetchall()
         if frozenset(row[0] for row in current) == pets and valid_to_ms is None:
             return
-        self._household_changed = True
-        self._db.execute(
-            "UPDATE binding SET valid_to_ms = :at WHERE device = :device AND valid_from_ms < :at "
-            "AND (valid_to_ms IS NULL OR valid_to_ms > :at)",
-            {"device": device, "at": valid_from_ms},
-        )
+        self.unbind(device, at_ms=valid_from_ms)
         try:
             for pet in sorted(pets):
                 self._db.execute(
@@ -177,6 +172,15 @@ class Transaction(DeliveryWrites, Retention, Reader):
             raise HouseholdError(
                 f"a binding must name a known device and known pets, names {device!r} for {', '.join(sorted(pets))}"
             ) from None
+
+    def unbind(self, device: str, *, at_ms: int) -> None:
+        """From that instant on the device serves nobody; what it measured before stays."""
+        self._household_changed = True
+        self._db.execute(
+            "UPDATE binding SET valid_to_ms = :at WHERE device = :device AND valid_from_ms < :at "
+            "AND (valid_to_ms IS NULL OR valid_to_ms > :at)",
+            {"device": device, "at": at_ms},
+        )
 
     # -- what devices said -------------------------------------------------------------------------
 
