@@ -24,6 +24,10 @@ _FIRST = {
     "not_up": re.compile(r"^(No\b|Not clear|I can't tell)"),
     "not_recorded": re.compile(r"not recorded"),
     "too_early": re.compile(r"^Too early"),
+    "cannot_tell": re.compile(r"^(I can't tell|Not clear|Not comparable)"),
+    "not_down": re.compile(r"^No\b"),
+    "not_eating": re.compile(r"^(No meal|Nothing|Luna|No\b)|24 h"),
+    "whose_unknown": re.compile(r"whose|share"),
 }
 
 

@@ -301,7 +301,7 @@ def test_the_owners_files_hold_the_household_and_no_truth(article, tmp_path):
     assert products["4006381333931"]["product_name"] == "Acme Chicken & Rice"
     entries = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert [datetime.fromisoformat(entry["at"]).tzinfo is not None for entry in entries] == [True] * len(entries)
-    assert sorted(file.stem for file in (tmp_path / "passages").iterdir()) == ["care-guide", "cats-only", "other-breed"]
+    assert sorted(file.stem for file in (tmp_path / "passages").iterdir()) == ["cats-only", "other-breed"]
     everything = "".join(file.read_text() for file in tmp_path.rglob("*") if file.is_file())
     assert "factor" not in everything
     assert "truth" not in everything
