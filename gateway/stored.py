@@ -17,6 +17,8 @@ __all__ = [
     "DeadLetter",
     "Document",
     "Feeding",
+    "FloorNotice",
+    "FollowedRow",
     "Learned",
     "TextRecord",
 ]
@@ -176,3 +178,43 @@ class Feeding:
     kcal_per_kg: float | None
     ref: RecordRef
     device: str
+
+
+@dataclass(frozen=True, slots=True)
+class FloorNotice:
+    """A hard floor that was reached, as said and as answered.
+
+    ``kind`` is an `alarms.FloorKind`; ``basis`` is what the floor is counted from (a meal, an
+    answer, a run of days): while it stays the same the notice is the same one. ``since_ms`` is
+    when the floor was reached, ``raised_ms`` when the hub could first say so; ``refs`` are the
+    records it stands on. ``answer`` is ate_elsewhere, not_at_home or seen, None until somebody
+    answers; ``ended_ms`` is when the floor no longer held.
+    """
+
+    id: str
+    pet: str
+    kind: str
+    urgency: str
+    basis: str
+    since_ms: int
+    raised_ms: int
+    text: str
+    refs: tuple[RecordRef, ...]
+    device: str | None = None
+    answer: str | None = None
+    answered_ms: int | None = None
+    ended_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedRow:
+    """One event beside one series, as computed once its days were closed.
+
+    ``event`` is the edge's reference with ``#start`` or ``#end``; ``as_of`` the pass that
+    computed it; ``facts`` hold date, delay, change, p, days before and after, and rivals.
+    """
+
+    event: str
+    series: str
+    as_of: str
+    facts: dict[str, object]

@@ -38,6 +38,7 @@ _PURGEABLE = (
     "AND (f.boot IS NULL OR f.seq <= (SELECT m.seq FROM mark m WHERE m.device = f.device AND m.boot = f.boot)) "
     "AND NOT EXISTS (SELECT 1 FROM answer_cites c WHERE c.record = f.record) "
     "AND NOT EXISTS (SELECT 1 FROM evidence e WHERE e.record = f.record) "
+    "AND NOT EXISTS (SELECT 1 FROM floor_cites n WHERE n.record = f.record) "
 )
 
 
@@ -104,7 +105,7 @@ class Retention:
     def purge(self, *, before_ms: int, most: int | None = None) -> Purged:
         """Seal every day that ended by ``before_ms`` and delete its raw rows.
 
-        Kept are rows that an answer or an edge cites, `KEPT_KINDS`, rows the mark does not
+        Kept are rows that an answer, an edge or a notice cites, `KEPT_KINDS`, rows the mark does not
         cover yet, and the last day before the boundary. The boundary is drawn back where it
         would cut a day in two.
 

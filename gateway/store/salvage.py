@@ -31,7 +31,9 @@ _CITABLE = {"event": "frame", "day": "day", "label": "text_record", "passage": "
 _CITABLE |= {"note": "text_record", "log": "text_record", "edge": "edge"}
 _NAMES_BY_INDEX = {"record": "sqlite_autoindex_record_1", "vertex": "sqlite_autoindex_vertex_1"}
 """Tables of named rows: the index of the names holds every (name, row id) a second time."""
-_LIKE_AN_INDEX = frozenset({"mark", "counter", "learned", "device", "place", "person", "food", "finding"})
+_LIKE_AN_INDEX = frozenset(
+    {"mark", "counter", "learned", "device", "place", "person", "food", "finding", "followed", "floor_cites"}
+)
 """Tables without row ids whose rows look like those of an index or of each other: from a page
 that no tree leads to they are not taken. Each has a second source, or is learned again."""
 _TYPES: dict[str, tuple[type, ...]] = {"INTEGER": (int,), "REAL": (float, int), "TEXT": (str,), "BLOB": (bytes,)}
@@ -269,7 +271,8 @@ def _make_whole(db: sqlite3.Connection, *, unreadable: dict[str, int], clock_sou
         # A cited reference stays: the citation says what it stood on, and the row may come again.
         db.execute(
             "DELETE FROM record WHERE id = :record AND NOT EXISTS (SELECT 1 FROM answer_cites WHERE record = :record) "
-            "AND NOT EXISTS (SELECT 1 FROM evidence WHERE record = :record)",
+            "AND NOT EXISTS (SELECT 1 FROM evidence WHERE record = :record) "
+            "AND NOT EXISTS (SELECT 1 FROM floor_cites WHERE record = :record)",
             {"record": record},
         )
     tx = Transaction(db)

@@ -162,7 +162,25 @@ _STEP_1 = (
         a TEXT NOT NULL, b TEXT NOT NULL, as_of TEXT NOT NULL, facts TEXT NOT NULL, passed INTEGER NOT NULL,
         PRIMARY KEY (a, b, as_of)
     ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE followed (
+        event TEXT NOT NULL, series TEXT NOT NULL REFERENCES series(id), as_of TEXT NOT NULL, facts TEXT NOT NULL,
+        PRIMARY KEY (event, series)
+    ) STRICT, WITHOUT ROWID""",
     "CREATE TABLE learned (as_of TEXT PRIMARY KEY, done_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID",
+    # -- hard floors: said until somebody answers ----------------------------------------------------
+    """CREATE TABLE floor_notice (
+        id TEXT PRIMARY KEY, pet TEXT NOT NULL REFERENCES pet(id), kind TEXT NOT NULL, device TEXT,
+        urgency TEXT NOT NULL CHECK (urgency IN ('red', 'amber')), basis TEXT NOT NULL,
+        since_ms INTEGER NOT NULL, raised_ms INTEGER NOT NULL, text TEXT NOT NULL,
+        answer TEXT CHECK (answer IN ('ate_elsewhere', 'not_at_home', 'seen')), answered_ms INTEGER, ended_ms INTEGER,
+        CHECK ((answer IS NULL) = (answered_ms IS NULL))
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE floor_cites (
+        notice TEXT NOT NULL REFERENCES floor_notice(id) ON DELETE CASCADE, place INTEGER NOT NULL,
+        record INTEGER NOT NULL REFERENCES record(id),
+        PRIMARY KEY (notice, place)
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX floor_cites_by_record ON floor_cites (record)",
     # -- answers given -----------------------------------------------------------------------------
     """CREATE TABLE answer (
         id INTEGER PRIMARY KEY, asked_ms INTEGER NOT NULL, question TEXT NOT NULL, body TEXT NOT NULL

@@ -15,6 +15,7 @@ from gateway.store.blobs import pack_list, pack_pairs
 from gateway.store.checksums import row_crc
 from gateway.store.deliveries import DeliveryWrites, frame_row
 from gateway.store.household import copy_household
+from gateway.store.notices import NoticeWrites
 from gateway.store.reads import Reader
 from gateway.store.retention import Retention, day_row
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Transaction"]
 
 
-class Transaction(DeliveryWrites, Retention, Reader):
+class Transaction(DeliveryWrites, NoticeWrites, Retention, Reader):
     """Reads and writes of one transaction. Made by `Database.transaction` only."""
 
     _household_changed = False
@@ -327,6 +328,8 @@ class Transaction(DeliveryWrites, Retention, Reader):
                 "AND answer IN (SELECT id FROM answer WHERE asked_ms >= ?)",
                 (record, day.end_ms),
             )
+        if row is not None:
+            self.note_restated(day.date)
         return row is not None
 
     # -- documents, notes, the log -----------------------------------------------------------------

@@ -1,0 +1,212 @@
+"""The SQL behind what the hub says unasked: hard floors, what they are counted from, and passes.
+
+Two bases, one for readers and one for the writer, so that `Reader` and `Transaction` stay
+one class each for their callers. Never made on their own.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import TYPE_CHECKING
+
+from gateway.model import PetStatus, RecordRef
+from gateway.store.deliveries import FRAME_SQL, frame_of
+from gateway.stored import FloorNotice, FollowedRow
+
+if TYPE_CHECKING:
+    from gateway.stored import DatedFrame, TextRecord
+
+__all__ = ["NoticeReads", "NoticeWrites"]
+
+_NOTICE = (
+    "SELECT id, pet, kind, urgency, basis, since_ms, raised_ms, text, device, answer, answered_ms, ended_ms "
+    "FROM floor_notice "
+)
+_RESTATED = "restated_from"
+
+
+def _compact(facts: dict[str, object]) -> str:
+    return json.dumps(facts, sort_keys=True, separators=(",", ":"))
+
+
+class NoticeReads:
+    """Reads behind floors, statistical notices and edges from events to series."""
+
+    _db: sqlite3.Connection
+
+    # -- hard floors -------------------------------------------------------------------------------
+
+    def floor_notices(self, *, open_only: bool) -> tuple[FloorNotice, ...]:
+        """Every floor that was reached; ``open_only`` keeps those that still hold. Red first,
+        then by the instant they were reached.
+        """
+        rows = self._db.execute(
+            f"{_NOTICE} WHERE (NOT :open_only OR ended_ms IS NULL) ORDER BY urgency = 'amber', since_ms, id",
+            {"open_only": open_only},
+        ).fetchall()
+        return tuple(self._notice(row) for row in rows)
+
+    def floor_notice(self, notice: str) -> FloorNotice | None:
+        """The notice of that id, or None."""
+        row = self._db.execute(f"{_NOTICE} WHERE id = :id", {"id": notice}).fetchone()
+        return None if row is None else self._notice(row)
+
+    def last_answer(self, pet: str, kind: str, *, before_ms: int) -> FloorNotice | None:
+        """The notice of that kind that was answered last, up to an instant, or None."""
+        row = self._db.execute(
+            f"{_NOTICE} WHERE pet = :pet AND kind = :kind AND answered_ms <= :before ORDER BY answered_ms DESC LIMIT 1",
+            {"pet": pet, "kind": kind, "before": before_ms},
+        ).fetchone()
+        return None if row is None else self._notice(row)
+
+    def _notice(self, row: tuple[object, ...]) -> FloorNotice:
+        refs = self._db.execute(
+            "SELECT r.ref FROM floor_cites c JOIN record r ON r.id = c.record WHERE c.notice = :id ORDER BY c.place",
+            {"id": row[0]},
+        )
+        first, rest = row[:8], row[8:]
+        return FloorNotice(*first, tuple(RecordRef(ref) for (ref,) in refs), *rest)  # type: ignore[arg-type]  # in field order
+
+    def last_counted(self, device: str, kind: str, *, before_ms: int) -> DatedFrame | None:
+        """The latest frame of a rare kind before an instant that was not set aside, or None."""
+        row = self._db.execute(
+            f"{FRAME_SQL} WHERE f.device = :device AND f.kind = :kind AND f.kind NOT IN ('motion', 'beat') "
+            "AND f.start_ms < :before AND f.set_aside IS NULL ORDER BY f.start_ms DESC LIMIT 1",
+            {"device": device, "kind": kind, "before": before_ms},
+        ).fetchone()
+        return None if row is None else frame_of(row)
+
+    def last_heard(self, device: str, *, until_ms: int) -> tuple[int, RecordRef] | None:
+        """(end, reference) of the last thing a device said that ended by an instant, or None."""
+        row = self._db.execute(
+            "SELECT f.end_ms, r.ref FROM frame f JOIN record r ON r.id = f.record WHERE f.device = :device "
+            "AND f.end_ms <= :until ORDER BY f.end_ms DESC, r.ref LIMIT 1",
+            {"device": device, "until": until_ms},
+        ).fetchone()
+        return None if row is None else (int(row[0]), RecordRef(row[1]))
+
+    def status_since(self, pet: str, *, at_ms: int) -> tuple[PetStatus, int]:
+        """Where the pet stands at an instant and since when; at home from the beginning by default."""
+        row = self._db.execute(
+            "SELECT status, valid_from_ms FROM pet_status WHERE pet = :pet AND valid_from_ms <= :at "
+            "ORDER BY valid_from_ms DESC LIMIT 1",
+            {"pet": pet, "at": at_ms},
+        ).fetchone()
+        return (PetStatus.HOME, 0) if row is None else (PetStatus(row[0]), int(row[1]))
+
+    def medicines_at(self, pet: str, *, at_ms: int) -> tuple[tuple[str, RecordRef], ...]:
+        """(medicine's vertex, edge) of what the pet takes at an instant, by name."""
+        rows = self._db.execute(
+            "SELECT h.name, r.ref FROM edge e JOIN vertex t ON t.id = e.tail JOIN vertex h ON h.id = e.head "
+            "JOIN record r ON r.id = e.record WHERE t.name = 'pet:' || :pet AND e.relation = 'takes' "
+            "AND coalesce(e.valid_from_ms, :at) <= :at AND coalesce(e.valid_to_ms, :at + 1) > :at "
+            "ORDER BY h.name, r.ref",
+            {"pet": pet, "at": at_ms},
+        )
+        return tuple((name, RecordRef(ref)) for name, ref in rows)
+
+    # -- passes ------------------------------------------------------------------------------------
+
+    def findings_between(
+        self, windows: tuple[str, ...], first: str, last: str
+    ) -> tuple[tuple[str, str, str, str, dict[str, object]], ...]:
+        """(series, as_of, window, verdict, facts) of the passes of these days, by series and day."""
+        marks = ", ".join(f":w{at}" for at in range(len(windows)))
+        rows = self._db.execute(
+            "SELECT f.series, f.as_of, f.window, f.verdict, f.facts FROM series s JOIN finding f ON f.series = s.id "
+            f"WHERE f.as_of BETWEEN :first AND :last AND f.window IN ({marks}) ORDER BY f.series, f.as_of, f.window",
+            {"first": first, "last": last} | {f"w{at}": window for at, window in enumerate(windows)},
+        )
+        return tuple((*row[:4], json.loads(row[4])) for row in rows)
+
+    def followed(self, *, until: str) -> tuple[FollowedRow, ...]:
+        """Every event that was held beside a series in a pass up to that day, by event and series."""
+        rows = self._db.execute(
+            "SELECT event, series, as_of, facts FROM followed WHERE as_of <= :until ORDER BY event, series",
+            {"until": until},
+        )
+        return tuple(FollowedRow(event, series, as_of, json.loads(facts)) for event, series, as_of, facts in rows)
+
+    def restated_from(self) -> str | None:
+        """The first learned day whose rows have changed since it was learned, or None."""
+        row = self._db.execute("SELECT value FROM meta WHERE key = :key", {"key": _RESTATED}).fetchone()
+        return None if row is None else str(row[0])
+
+
+class NoticeWrites(NoticeReads):
+    """Writes behind them."""
+
+    def save_floor(self, notice: FloorNotice) -> None:
+        """A floor that was reached; one of that id that had ended holds again, its answer kept."""
+        self._db.execute(
+            "INSERT INTO floor_notice (id, pet, kind, device, urgency, basis, since_ms, raised_ms, text) VALUES "
+            "(:id, :pet, :kind, :device, :urgency, :basis, :since_ms, :raised_ms, :text) ON CONFLICT (id) DO UPDATE "
+            "SET urgency = excluded.urgency, basis = excluded.basis, text = excluded.text, ended_ms = NULL",
+            {
+                "id": notice.id,
+                "pet": notice.pet,
+                "kind": notice.kind,
+                "device": notice.device,
+                "urgency": notice.urgency,
+                "basis": notice.basis,
+                "since_ms": notice.since_ms,
+                "raised_ms": notice.raised_ms,
+                "text": notice.text,
+            },
+        )
+        self._db.execute("DELETE FROM floor_cites WHERE notice = :id", {"id": notice.id})
+        self._db.executemany(
+            "INSERT INTO floor_cites (notice, place, record) SELECT :id, :place, id FROM record WHERE ref = :ref",
+            [{"id": notice.id, "place": place, "ref": ref.text} for place, ref in enumerate(notice.refs)],
+        )
+
+    def end_floor(self, notice: str, *, at_ms: int) -> None:
+        """The floor no longer holds: a meal was seen, the device is heard again."""
+        self._db.execute(
+            "UPDATE floor_notice SET ended_ms = :at WHERE id = :id AND ended_ms IS NULL", {"id": notice, "at": at_ms}
+        )
+
+    def answer_floor(self, notice: str, *, answer: str, at_ms: int) -> bool:
+        """Keep the owner's answer; False where there is no such notice or it has one already."""
+        return (
+            self._db.execute(
+                "UPDATE floor_notice SET answer = :answer, answered_ms = :at WHERE id = :id AND answer IS NULL",
+                {"id": notice, "answer": answer, "at": at_ms},
+            ).rowcount
+            == 1
+        )
+
+    def save_followed(self, row: FollowedRow) -> None:
+        """One event beside one series."""
+        self._db.execute(
+            "INSERT INTO followed (event, series, as_of, facts) VALUES (:event, :series, :as_of, :facts) "
+            "ON CONFLICT (event, series) DO UPDATE SET as_of = excluded.as_of, facts = excluded.facts",
+            {"event": row.event, "series": row.series, "as_of": row.as_of, "facts": _compact(row.facts)},
+        )
+
+    def note_restated(self, date: str) -> None:
+        """A day's row changed: where that day was learned, it is to be learned again."""
+        self._db.execute(
+            "INSERT INTO meta (key, value) SELECT :key, :date "
+            "WHERE EXISTS (SELECT 1 FROM learned WHERE as_of >= :date) ON CONFLICT (key) DO UPDATE SET value = min(value, excluded.value)",
+            {"key": _RESTATED, "date": date},
+        )
+
+    def forget_learned(self, first: str) -> None:
+        """Forget every pass from that day on, so that it runs again on the rows as they are now."""
+        for table in ("learned", "finding", "correlation", "followed"):
+            self._db.execute(f"DELETE FROM {table} WHERE as_of >= :first", {"first": first})
+        self._db.execute("DELETE FROM meta WHERE key = :key", {"key": _RESTATED})
+
+    def drop_outdated(self, record: TextRecord) -> None:
+        """Where the hub computed this record's text before and now says it otherwise, let the old
+        wording go, and mark the answers that cite it. What people wrote is never changed.
+        """
+        row = self._db.execute(
+            "SELECT t.record, t.text FROM text_record t JOIN record r ON r.id = t.record WHERE r.ref = :ref",
+            {"ref": record.ref.text},
+        ).fetchone()
+        if row is not None and row[1] != record.text:
+            self._db.execute("DELETE FROM text_record WHERE record = :record", {"record": row[0]})
+            self._db.execute("UPDATE answer_cites SET restated = 1 WHERE record = :record", {"record": row[0]})
