@@ -88,6 +88,11 @@ class LinkState:
     trouble: str = ""
 
 
+def _send_at_once(_client: Client, _data: object, opened: Any) -> None:
+    """No waiting for a fuller packet (Nagle): acknowledgements and marks are small, and waited for."""
+    opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
 class _Connection:
     """One paho client for one connection. Callbacks run on paho's thread and only pass on."""
 
@@ -118,6 +123,7 @@ class _Connection:
         self.client.on_subscribe = self._on_subscribe
         self.client.on_disconnect = self._on_disconnect
         self.client.on_message = self._on_message
+        self.client.on_socket_open = _send_at_once
 
     def _tell(self, future: asyncio.Future[Any], result: object) -> None:
         """Settle a future of the event loop from paho's thread; an error is raised to its waiter."""
