@@ -3,7 +3,8 @@
 A range query over relation paths and dates. It returns ids and chains, no scores: numbers
 and dates only select. What changed without a path, or at the wrong time, comes back as a
 near-miss with its reason; what did not change, or is not on file, as the state of its slot.
-The patterns are those of CONTRACTS, Explaining a change, 2 and 3.
+The patterns are those of CONTRACTS, Explaining a change, 2 and 3. tests/scenarios.py holds a
+home for every one of them and for what only looks like one.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from gateway.graph.adjacency import is_live
 from gateway.model import Chain, NearMiss
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ _SLACK_MS = 3 * DAY_MS
 _TOLERATED_MS = 28 * DAY_MS
 """Eaten this long before the sign began, without it: not what is new."""
 _RENEWED_MS = 3 * DAY_MS
+_DENIED = 0.5
+"""Belief above which "tolerates" or "was ruled out" stands in a chain's way, as for a wall."""
 
 _SLOTS = ("food", "medicine", "parasite", "place", "visitor", "device")
 
@@ -89,17 +93,30 @@ class _Search:
     walled: list[Chain] = field(default_factory=list)
     near: list[NearMiss] = field(default_factory=list)
     wrong: frozenset[str] = frozenset()
+    denials: dict[str, Link] = field(default_factory=dict)
 
     def in_time(self, change_ms: int) -> bool:
         """0 <= onset - change <= 21 days, on the onset's interval, with at most 3 days' slack."""
         slack = min(_SLACK_MS, self.onset.length_ms)
         return self.onset.start_ms - slack - LAG_MS <= change_ms <= self.onset.end_ms + slack
 
-    def add(self, path: Iterable[Link], *, cause: Vertex, slot: str, changed_ms: int, change: str) -> None:
-        """A whole path: a candidate, or what the owner's mark or a refutation takes away."""
+    def add(
+        self, path: Iterable[Link], *, cause: Vertex, slot: str, changed_ms: int, change: str, what: str = ""
+    ) -> bool:
+        """A whole path: a candidate, or what the owner's mark, a record or a refutation takes away.
+
+        ``what`` names the change where a record denies it (the cause's own name if empty).
+        False where the path is not there at all: a link of it is refuted or unknown.
+        """
         links = tuple(path)
-        if any(link.refuted or link.belief <= 0.0 for link in links):
-            return
+        if not all(_holds(link) for link in links):
+            return False
+        denial = next(
+            (self.denials[link.edge.head.name] for link in links if link.edge.head.name in self.denials), None
+        )
+        if denial is not None:
+            self.near.append(self._denied(denial, links[0], what or self.paths.name(cause)))
+            return True
         chain = Chain(
             cause=cause,
             slot=slot,
@@ -112,6 +129,12 @@ class _Search:
             self.walled.append(chain)
         else:
             self.chains.append(chain)
+        return True
+
+    def _denied(self, denial: Link, exposure: Link, what: str) -> NearMiss:
+        says = "is recorded as tolerated" if denial.edge.relation == "tolerates" else "was ruled out"
+        reason = f"{self.paths.name(denial.edge.head)} {says}"
+        return NearMiss(what=what, reason=reason, refs=(denial.edge.ref, exposure.edge.ref))
 
 
 def hypothesis(cause: Vertex, pet: Vertex, sign: Vertex) -> str:
@@ -150,7 +173,7 @@ def find_candidates(
     paths = _Paths(host, names)
     for link in links:
         paths.out[(link.edge.tail.name, link.edge.relation)].append(link)
-    search = _Search(paths, pet, sign, onset, now_ms, wrong=wrong_hypotheses)
+    search = _Search(paths, pet, sign, onset, now_ms, wrong=wrong_hypotheses, denials=_denials(paths, pet))
     _new_food(search)
     _new_medicine(search)
     _ended_treatment(search)
@@ -177,50 +200,99 @@ def _start(link: Link) -> int:
 
 
 def _new_food(search: _Search) -> None:
-    meals = sorted(search.paths.of(search.pet, "ate"), key=_start)
-    first_eaten: dict[str, Link] = {}
+    meals = [ate for ate in sorted(search.paths.of(search.pet, "ate"), key=_start) if _holds(ate)]
+    believed = [ate for ate in meals if is_live(ate)]
     for ate in meals:
-        for held in search.paths.of(ate.edge.head, "contains"):
-            if _holds(held):
-                first_eaten.setdefault(held.edge.head.name, ate)
-    for ate in meals:
-        changed = _start(ate)
-        listed = list(search.paths.of(ate.edge.head, "contains", "may_contain"))
-        food = search.paths.name(ate.edge.head)
-        began_before = next((other for other in meals if _start(other) < changed), None) is not None
-        if not began_before and changed <= search.onset.start_ms - _TOLERATED_MS:
+        changed, food = _start(ate), search.paths.name(ate.edge.head)
+        first = not any(_start(other) < changed for other in believed)
+        if first and changed <= search.onset.start_ms - _TOLERATED_MS:
             continue  # the first food on file, long before: nothing changed
         if not search.in_time(changed):
             if changed > search.onset.start_ms - LAG_MS:
                 search.near.append(_mistimed(search, f"food changed to {food}", changed, ate))
             continue
-        found = len(search.chains) + len(search.walled)
-        for link in listed:
-            species = link.edge.head
-            earlier = first_eaten.get(species.name)
-            if earlier is not None and _start(earlier) < changed:
-                if _reaches_sign(search, species):
-                    search.near.append(
-                        NearMiss(
-                            what=f"{search.paths.name(species)} in {food}",
-                            reason=f"in both foods: {search.paths.name(earlier.edge.head)} held it too",
-                            refs=(link.edge.ref, earlier.edge.ref),
-                        )
-                    )
-                continue
-            for tail in _causal_tails(search, species):
-                search.add((ate, link, *tail), cause=ate.edge.head, slot="food", changed_ms=changed, change="started")
-        if len(search.chains) + len(search.walled) == found:
-            reason = (
-                "nothing new on its label is linked to the sign in your sources"
-                if listed
-                else "its label is not on file, so what is in it is not known"
+        listed = list(search.paths.of(ate.edge.head, "contains", "may_contain"))
+        reached = [_by_source(search, ate, held, believed) for held in listed]
+        if any(reached):
+            continue
+        reason = (
+            "nothing new on its label is linked to the sign in your sources"
+            if listed
+            else "its label is not on file, so what is in it is not known"
+        )
+        search.near.append(NearMiss(what=f"food changed to {food}", reason=reason, refs=(ate.edge.ref,)))
+
+
+def _by_source(search: _Search, ate: Link, held: Link, believed: list[Link]) -> bool:
+    """One source on the new label; whether it reaches the sign by anything but an old habit."""
+    source, food = held.edge.head, search.paths.name(ate.edge.head)
+    tails = list(_causal_tails(search, source))
+    earlier = _eaten_before(search, ate, held, believed)
+    if earlier is None:
+        added = [
+            search.add(
+                (ate, held, *tail),
+                cause=ate.edge.head,
+                slot="food",
+                changed_ms=_start(ate),
+                change="started",
+                what=f"food changed to {food}",
             )
-            search.near.append(NearMiss(what=f"food changed to {food}", reason=reason, refs=(ate.edge.ref,)))
+            for tail in tails
+        ]
+        return any(added)
+    if tails:
+        search.near.append(
+            NearMiss(
+                what=f"{search.paths.name(source)} in {food}",
+                reason=f"in both foods: {search.paths.name(earlier.edge.head)} held it too",
+                refs=(held.edge.ref, earlier.edge.ref),
+            )
+        )
+    return False
+
+
+def _eaten_before(search: _Search, ate: Link, held: Link, believed: list[Link]) -> Link | None:
+    """An earlier feeding that held the source without the sign: then it is not what is new.
+
+    What the old food only may have held is new in a food that names it, and not new in one
+    that may hold it too.
+    """
+    relations = ("contains",) if held.edge.relation == "contains" else ("contains", "may_contain")
+    for other in believed:
+        if _start(other) >= _start(ate) or _shown_then(search, other, _start(ate)):
+            continue
+        if any(_holds(old) and old.edge.head == held.edge.head for old in search.paths.of(other.edge.head, *relations)):
+            return other
+    return None
+
+
+def _shown_then(search: _Search, earlier: Link, changed_ms: int) -> bool:
+    """Whether the sign came with an earlier feeding, which had ended long before this change."""
+    ended_ms = earlier.edge.valid_to_ms
+    if ended_ms is None or ended_ms > changed_ms - _TOLERATED_MS:
+        return False
+    return any(
+        shown.edge.head == search.sign and is_live(shown) and 0 <= _start(shown) - _start(earlier) <= LAG_MS
+        for shown in search.paths.of(search.pet, "exhibits")
+    )
 
 
 def _holds(link: Link) -> bool:
     return link.belief > 0.0 and not link.refuted
+
+
+def _denials(paths: _Paths, pet: Vertex) -> dict[str, Link]:
+    """What is on file as tolerated or ruled out, by vertex name.
+
+    A condition that is also diagnosed is none of these: there the records disagree.
+    """
+    diagnosed = {link.edge.head for link in paths.of(pet, "diagnosed_with") if is_live(link)}
+    return {
+        link.edge.head.name: link
+        for link in paths.of(pet, "tolerates", "ruled_out")
+        if is_live(link) and link.belief > _DENIED and link.edge.head not in diagnosed
+    }
 
 
 def _mistimed(search: _Search, what: str, changed_ms: int, link: Link) -> NearMiss:
@@ -236,17 +308,14 @@ def _causal_tails(search: _Search, source: Vertex) -> Iterator[tuple[Link, Link]
                 yield cause, shows
 
 
-def _reaches_sign(search: _Search, source: Vertex) -> bool:
-    return any(True for _ in _causal_tails(search, source))
-
-
 # --- pet -takes(starts)-> medicine -side_effect[host]-> sign ------------------------------------------
 
 
 def _new_medicine(search: _Search) -> None:
-    for takes in sorted(search.paths.of(search.pet, "takes", "treated_with"), key=_start):
+    given = _given(search)
+    for takes in given:
         changed = _start(takes)
-        if not search.in_time(changed):
+        if not search.in_time(changed) or _continued(takes, given):
             continue
         for effect in search.paths.of(takes.edge.head, "side_effect"):
             if effect.edge.head == search.sign:
@@ -255,20 +324,36 @@ def _new_medicine(search: _Search) -> None:
                 )
 
 
+def _given(search: _Search) -> list[Link]:
+    return sorted(search.paths.of(search.pet, "takes", "treated_with"), key=_start)
+
+
+def _continued(takes: Link, given: list[Link]) -> bool:
+    """Whether the same medicine was being given already, or had been until a few days before."""
+    return any(
+        other.edge.head == takes.edge.head
+        and is_live(other)
+        and _start(other) < _start(takes)
+        and (other.edge.valid_to_ms is None or other.edge.valid_to_ms >= _start(takes) - _RENEWED_MS)
+        for other in given
+    )
+
+
 # --- pet -takes|treated_with(ends)-> medicine -treats|prevents[host]-> condition -has_sign-> sign -------
 
 
 def _ended_treatment(search: _Search) -> None:
-    given = sorted(search.paths.of(search.pet, "takes", "treated_with"), key=_start)
+    given = _given(search)
     for treatment in given:
         ended = treatment.edge.valid_to_ms
-        if ended is None or ended > search.now_ms or _renewed(treatment, given, ended):
+        if ended is None or ended > search.now_ms:
             continue
         slot = "parasite" if treatment.edge.relation == "treated_with" else "medicine"
         what = search.paths.name(treatment.edge.head)
         paths = [
             (treatment, keeps, shows)
             for keeps in search.paths.of(treatment.edge.head, "treats", "prevents")
+            if not _renewed(search, keeps, treatment, given, ended)
             for shows in search.paths.of(keeps.edge.head, "has_sign")
             if shows.edge.head == search.sign
         ]
@@ -277,16 +362,25 @@ def _ended_treatment(search: _Search) -> None:
                 search.near.append(_mistimed(search, f"{what} ran out", ended, treatment))
             continue
         for path in paths:
-            search.add(path, cause=treatment.edge.head, slot=slot, changed_ms=ended, change="ended")
+            cause = treatment.edge.head
+            search.add(path, cause=cause, slot=slot, changed_ms=ended, change="ended", what=f"{what} ran out")
 
 
-def _renewed(treatment: Link, given: list[Link], ended_ms: int) -> bool:
+def _renewed(search: _Search, keeps: Link, treatment: Link, given: list[Link], ended_ms: int) -> bool:
+    """Whether the same medicine, or another one against the same condition, took over."""
     return any(
-        other.edge.head == treatment.edge.head
-        and other is not treatment
+        other is not treatment
+        and is_live(other)
         and _start(other) <= ended_ms + _RENEWED_MS
         and (other.edge.valid_to_ms is None or other.edge.valid_to_ms > ended_ms)
+        and (other.edge.head == treatment.edge.head or _guards(search, other.edge.head, keeps.edge.head))
         for other in given
+    )
+
+
+def _guards(search: _Search, medicine: Vertex, condition: Vertex) -> bool:
+    return any(
+        link.edge.head == condition and is_live(link) for link in search.paths.of(medicine, "treats", "prevents")
     )
 
 
@@ -296,8 +390,8 @@ def _renewed(treatment: Link, given: list[Link], ended_ms: int) -> bool:
 def _places_and_visitors(search: _Search) -> None:
     for relation, slot in (("was_at", "place"), ("visited_by", "visitor")):
         for link in sorted(search.paths.of(search.pet, relation), key=_start):
-            changed, what = _start(link), search.paths.name(link.edge.head)
-            if not search.in_time(changed):
+            changed, what = _exposed_ms(search, link), search.paths.name(link.edge.head)
+            if changed is None:
                 continue
             kinds = [(), *((kind,) for kind in search.paths.of(link.edge.head, "of_kind"))]
             paths = [
@@ -307,11 +401,25 @@ def _places_and_visitors(search: _Search) -> None:
                 for tail in _causal_tails(search, carries.edge.head)
             ]
             for path in paths:
-                search.add(path, cause=link.edge.head, slot=slot, changed_ms=changed, change="started")
+                change = "started" if changed == _start(link) else "left"
+                search.add(path, cause=link.edge.head, slot=slot, changed_ms=changed, change=change)
             if not paths:
                 search.near.append(
                     NearMiss(what=what, reason="nothing in your sources links it to the sign", refs=(link.edge.ref,))
                 )
+
+
+def _exposed_ms(search: _Search, link: Link) -> int | None:
+    """When in the time that counts a stay or visit began or, for a stay, was left; else None.
+
+    What is caught at a kennel may be caught on the last of forty days there.
+    """
+    began, left = _start(link), link.edge.valid_to_ms
+    if search.in_time(began):
+        return began
+    if link.edge.relation != "was_at" or left is None or left > search.now_ms:
+        return None
+    return left if search.in_time(left) else None
 
 
 # --- pet -uses_device(starts)-> device -captures-> own series -indicates-> sign: a measurement rival ---
@@ -322,11 +430,13 @@ def _new_device(search: _Search) -> None:
     used = sorted(search.paths.of(search.pet, "uses_device"), key=_start)
     for uses in used:
         changed = _start(uses)
-        if not search.in_time(changed) or not any(_start(other) < changed for other in used):
+        if not search.in_time(changed):
             continue
+        before = [other for other in used if _start(other) < changed and is_live(other)]
         for captures in search.paths.of(uses.edge.head, "captures"):
-            if captures.edge.head.name not in own:
-                continue
+            series = captures.edge.head
+            if series.name not in own or not any(_measured(search, other.edge.head, series) for other in before):
+                continue  # another pet's, or measured for the first time: no device was changed
             for shows in search.paths.of(captures.edge.head, "indicates"):
                 if shows.edge.head == search.sign:
                     search.add(
@@ -336,6 +446,12 @@ def _new_device(search: _Search) -> None:
                         changed_ms=changed,
                         change="started",
                     )
+
+
+def _measured(search: _Search, device: Vertex, series: Vertex) -> bool:
+    """Whether a device captured the series; one of which nothing is on file may have."""
+    captured = [link.edge.head for link in search.paths.of(device, "captures")]
+    return series in captured or not captured
 
 
 # --- what is on file, slot by slot ----------------------------------------------------------------------

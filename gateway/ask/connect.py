@@ -45,14 +45,20 @@ class Connected:
         return tuple(tuple(chains) for chains in grouped.values())
 
 
-def household_view(scene: Scene, links: Iterable[Link], view: Interval) -> Graph:
-    """The graph the walk crosses: walkable relations between crossable things, valid in ``view``."""
+def household_view(
+    scene: Scene, links: Iterable[Link], view: Interval, *, chained: frozenset[RecordRef] = frozenset()
+) -> Graph:
+    """The graph the walk crosses: walkable relations between crossable things, valid in ``view``.
+
+    Edges of a candidate's chain belong to it too: a treatment may have ended within the slack
+    that its onset is given, a day before the view begins.
+    """
     ontology = scene.ontology
 
     def walkable(edge: Edge) -> bool:
         return ontology.walkable(edge.relation) and ontology.crossable(edge.tail) and ontology.crossable(edge.head)
 
-    return build((link for link in links if in_view(link.edge, view)), walkable)
+    return build((link for link in links if in_view(link.edge, view) or link.edge.ref in chained), walkable)
 
 
 def connect(
@@ -63,7 +69,8 @@ def connect(
     Without a candidate there is nothing to connect: no tree, and no account but that.
     """
     by_ref = {link.edge.ref: link for link in links if is_live(link) or link.refuted or link.marked_wrong}
-    graph = household_view(scene, links, view)
+    chained = frozenset(ref for chain in chains for ref in chain.links)
+    graph = household_view(scene, links, view, chained=chained)
     anchors = [graph.id_of(vertex) for vertex in (pet, sign)]
     causes = {graph.id_of(chain.cause) for chain in chains}
     seeds = frozenset(vertex for vertex in (*anchors, *causes) if vertex is not None)
