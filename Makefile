@@ -11,7 +11,7 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test check lint types licences audit soak bench calibrate evaluate screenshots readme lock clean
+.PHONY: help install demo test check lint types licences audit soak bench calibrate evaluate screenshots readme map lock clean
 .NOTPARALLEL:
 
 PYTHON ?= python3
@@ -55,6 +55,7 @@ help:
 	@echo "make evaluate   answers of the walk beside those of the stack it replaced"
 	@echo "make screenshots  the pictures of docs/img, taken from the demo's own page"
 	@echo "make readme     write the demo's answer into README.md"
+	@echo "make map        write the file map of ARCHITECTURE.md"
 	@echo "make lock       write the two requirements locks again from pyproject.toml (UPGRADE=1 takes newer releases)"
 	@echo "make clean      remove the virtual environments and caches"
 
@@ -172,6 +173,9 @@ screenshots: $(TESTING)
 readme: $(RUNTIME)
 	@$(SAY) "Playing the demo and writing its answer into README.md"
 	@PYTHONPATH="$(CURDIR)" $(PY) tests/readme.py
+
+map: $(RUNTIME)
+	@$(PY) tests/architecture_map.py
 
 # Pins already in a lock are kept unless UPGRADE is given. No address of an index may enter a
 # lock: whoever installs from it uses their own.
