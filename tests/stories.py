@@ -97,16 +97,20 @@ def _matches(claim: dict[str, Any], wanted: dict[str, Any]) -> bool:
         "series": lambda value: any(name.endswith(f".{_NOUNS.get(value, value)}") for name in about),
         "window": lambda value: claim["window"] is not None and claim["window"]["label"] == value,
         "ref": lambda value: bool(claim["refs"]) and all(ref.startswith(f"{value}:") for ref in claim["refs"]),
+        "verdict": lambda value: value in _verdicts(claim),
         "head": lambda value: value in about,
         "tail": lambda value: value in about,
     }
     return all(checks[name](value) for name, value in wanted.items() if name in checks)
 
 
+def _verdicts(claim: dict[str, Any]) -> set[str]:
+    """The verdict words a claim carries, one a series."""
+    return {value["v"] for name, value in claim["values"].items() if name.rpartition(".")[2] == "verdict"}
+
+
 def _figures_hold(claim: dict[str, Any], wanted: dict[str, Any]) -> bool:
     values = {name.rpartition(".")[2]: value["v"] for name, value in claim["values"].items()}
-    if "verdict" in wanted and claim["kind"] == "comparison" and values.get("verdict") != wanted["verdict"]:
-        return False
     for name in ("change", "usual", "now"):
         truth = wanted.get(name)
         if isinstance(truth, dict) and abs(values.get(name, 1e99) - truth["value"]) > truth["plus_minus"]:
