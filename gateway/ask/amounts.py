@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gateway.ask.change import not_captured
-from gateway.ask.figures import Total, cite_of, total_of
-from gateway.ask.wording import amount, clock_time, day, day_range, first_upper, joined, per_day, possessive
+from gateway.ask.figures import Total, cite_of, compare_window, total_of
+from gateway.ask.wording import amount, clock_time, day, day_range, first_upper, joined, per_day, possessive, usual_of
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import SLOT_MS, dates_between, local_day
-from gateway.model import RecordRef
+from gateway.model import RecordRef, Verdict
 
 if TYPE_CHECKING:
     from gateway.ask.answer import Draft
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from gateway.dialogue import Question
     from gateway.model import Event, Pet, Window
     from gateway.ontology.vocabulary import Property
-    from gateway.stored import TextRecord
+    from gateway.stored import DatedFrame, TextRecord
 
-__all__ = ["compare_pets", "events_in", "last_event", "quantity"]
+__all__ = ["compare_pets", "events_in", "last_event", "logged_level", "quantity"]
 
 _HEARD_WELL = 0.9
 """From this share of a window on, silence is not worth a sentence."""
@@ -303,14 +303,17 @@ def compare_pets(scene: Scene, question: Question, draft: Draft, pets: tuple[Pet
         lead = (
             f"About the same: {first[0].name} and {second[0].name}"
             if figures[0] == figures[1]
-            else f"{first[0].name}: {figures[0]} against {second[0].name}'s {figures[1]}"
+            else f"{first[0].name}: {figures[0]} against {second[0].name}'s "
+            + usual_of(second[1].aggregate.per_day or 0.0, first[1].aggregate.per_day or 0.0, observed.unit)
         )
         source = f" {observed.of_device}" if observed.of_device else ""
         draft.say(NoticeKind.SHORT, f"{lead}{source}, {dates}")
+        draft.paragraph()
     for pet, total in told:
         found = total.aggregate
         days = f"{len(found.full_days)} of {found.days_expected} days"
-        in_all = "" if found.total is None else f", {amount(found.total, observed.unit)} in all"
+        summed = observed.unit == "mg" and found.total is not None
+        in_all = f", {amount(found.total or 0.0, observed.unit)} in all" if summed else ""
         draft.claim(
             "per_day",
             EvidenceClass.MEASURED,
@@ -326,15 +329,57 @@ def compare_pets(scene: Scene, question: Question, draft: Draft, pets: tuple[Pet
             about=(f"pet:{pet.id}", f"series:{scene.ontology.series_id(pet.id, observed.id)}"),
         )
         _set_aside(_Asked(scene, draft, pet, observed, window))
+    _each_own_past(scene, draft, observed, tuple(pet for pet, _ in told))
     if observed.caveat:
         draft.say(NoticeKind.CAUTION, observed.caveat)
     if len({pet.species for pet, _ in told}) > 1:
         draft.say(NoticeKind.CAUTION, "Different species differ anyway, so the gap says nothing about either")
 
 
+def _each_own_past(scene: Scene, draft: Draft, observed: Property, pets: tuple[Pet, ...]) -> None:
+    """What tells more than a comparison of two animals: each of them against its own past."""
+    draft.paragraph()
+    for pet in pets:
+        figure = compare_window(scene, pet, observed, scene.week())
+        if figure is None or figure.verdict is Verdict.CANNOT_TELL:
+            continue
+        dates = day_range(figure.window.first_date, figure.window.last_date, year_of=scene.today)
+        found, unit = figure.measured.comparison, figure.measured.unit
+        gap = abs((found.now or 0.0) - (found.usual or 0.0))
+        side = {Verdict.UP: "above", Verdict.DOWN: "below"}.get(figure.verdict)
+        own = f"{amount(gap, unit)} a day {side} {possessive(pet)} usual" if side else f"as {possessive(pet)} usual"
+        draft.claim(
+            "comparison",
+            EvidenceClass.MEASURED,
+            f"Against {possessive(pet)} own past {pet.name} is {own}, {dates}",
+            cite=cite_of(scene, figure.devices),
+            refs=figure.refs,
+            values=(*figure.values(), Quantity("gap", round(gap, 3), f"{unit}/day")),
+            window=figure.window,
+            about=(f"pet:{pet.id}", f"series:{figure.series}"),
+            rank=2,
+        )
+    draft.paragraph()
+
+
 def last_event(scene: Scene, draft: Draft, kind: str, *, pet: Pet | None, device: str | None) -> None:
     """Answer "when last?" for a meal or refill of a pet's bowl, or of a named bowl."""
-    word = {"meal": "visit to the bowl", "refill": "refill"}[kind]
+    last = _latest(scene, kind, pet=pet, device=device)
+    if last is None:
+        draft.say(NoticeKind.SHORT, f"No {_EVENT_WORDS[kind]} is recorded", slot=kind, device="food_bowl")
+        return
+    when = (
+        f"{day(local_day(last.start_ms, scene.zones), year_of=scene.today)}, {clock_time(scene.local(last.start_ms))}"
+    )
+    draft.say(NoticeKind.SHORT, f"The last {_EVENT_WORDS[kind]} was on {when}")
+    _last_of(scene, draft, kind, pet=pet, device=device)
+
+
+_EVENT_WORDS = {"meal": "visit to the bowl", "refill": "refill"}
+
+
+def _latest(scene: Scene, kind: str, *, pet: Pet | None, device: str | None) -> DatedFrame | None:
+    """The latest record of a kind at the bowls of a pet, or at a named bowl."""
     devices = [
         found
         for found in scene.home.devices
@@ -343,25 +388,50 @@ def last_event(scene: Scene, draft: Draft, kind: str, *, pet: Pet | None, device
         and (pet is None or pet.id in scene.home.bindings_at(found.id, scene.now_ms))
     ]
     frames = [scene.reader.last_frame(found.id, before_ms=scene.now_ms, kind=kind) for found in devices]
-    seen = [frame for frame in frames if frame is not None]
-    if not seen:
-        draft.say(NoticeKind.SHORT, f"No {word} is recorded", slot=kind)
+    return max((frame for frame in frames if frame is not None), key=lambda f: (f.start_ms, f.ref), default=None)
+
+
+def _last_of(scene: Scene, draft: Draft, kind: str, *, pet: Pet | None, device: str | None) -> None:
+    """The latest such record as a claim, where there is one."""
+    last = _latest(scene, kind, pet=pet, device=device)
+    if last is None:
         return
-    last = max(seen, key=lambda frame: (frame.start_ms, frame.ref))
-    local = scene.local(last.start_ms)
-    when = f"{day(local_day(last.start_ms, scene.zones), year_of=scene.today)}, {clock_time(local)}"
-    draft.say(NoticeKind.SHORT, f"The last {word} was on {when}")
+    when = (
+        f"{day(local_day(last.start_ms, scene.zones), year_of=scene.today)}, {clock_time(scene.local(last.start_ms))}"
+    )
     figure = "" if last.amount is None else f", {amount(last.amount, last.unit or 'mg')}"
     aside = "" if last.set_aside is None else f" ({last.set_aside})"
     draft.claim(
         f"last_{kind}",
         EvidenceClass.MEASURED,
-        f"{first_upper(word)} {when}{figure}{aside}",
+        f"Last {_EVENT_WORDS[kind]} {when}{figure}{aside}",
         cite=cite_of(scene, (scene.home.device(last.device),)),
         refs=(last.ref,),
         values=() if last.amount is None else (Quantity("amount", last.amount, last.unit or "mg"),),
         about=(f"device:{last.device}",),
     )
+
+
+def _lifted(scene: Scene, draft: Draft, window: Window, *, device: str | None) -> None:
+    """What left a bowl too fast to have been eaten: the one trace an emptying leaves."""
+    aside = [
+        event
+        for event in scene.reader.events(
+            scene.home, ("meal",), start_ms=window.interval.start_ms, end_ms=window.interval.end_ms
+        )
+        if event.set_aside is not None and device is not None and event.device == device
+    ]
+    if aside:
+        draft.claim(
+            "set_aside",
+            EvidenceClass.MEASURED,
+            "; ".join(f"{clock_time(scene.local(event.start_ms))}: {event.set_aside}" for event in aside[:_LISTED]),
+            cite=cite_of(scene, (scene.home.device(str(device)),)),
+            refs=tuple(event.ref for event in aside),
+            values=(Quantity("set_aside", sum(event.amount or 0 for event in aside), "mg"),),
+            window=window,
+            about=(f"device:{device}",),
+        )
 
 
 def events_in(scene: Scene, draft: Draft, kind: str, window: Window, *, pet: Pet | None, device: str | None) -> None:
@@ -378,10 +448,17 @@ def events_in(scene: Scene, draft: Draft, kind: str, window: Window, *, pet: Pet
         if (device is None or event.device == device) and event.set_aside is None
     ]
     dates = _dates(scene, window)
-    word = {"meal": "visit to the bowl", "refill": "refill"}[kind]
+    word = _EVENT_WORDS[kind]
     if not found:
-        draft.say(NoticeKind.SHORT, f"No {word} was recorded {dates}. That doesn't prove there was none", slot=kind)
-        last_event(scene, draft, kind, pet=pet, device=device)
+        what = "refill or emptying" if kind == "refill" else word
+        draft.say(
+            NoticeKind.SHORT,
+            f"I can't tell: no {what} was recorded {dates}, which doesn't prove there was none",
+            slot=kind,
+        )
+        draft.paragraph()
+        _lifted(scene, draft, window, device=device)
+        _last_of(scene, draft, kind, pet=pet, device=device)
         return
     shared = any(len(event.pets) > 1 for event in found)
     draft.say(

@@ -1,13 +1,15 @@
 """Puts an answer together: sentences in reading order, a budget at the very end, JSON out.
 
-A `Draft` collects notices and claims as they are to be read. `Draft.finish` spends the token
-budget in order of rank: what does not fit is skipped and listed, the next may still fit;
-notices (triage, absence, cautions) are never cut. Nothing here finds or ranks anything.
+A `Draft` collects notices and claims as they are to be read. `Draft.finish` spends two budgets
+in order of rank, the words an owner reads and the tokens: what does not fit is skipped and
+listed, the next may still fit; notices (triage, absence, cautions) are never cut. Nothing
+here finds or ranks anything.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -21,16 +23,33 @@ if TYPE_CHECKING:
 
     from gateway.model import NearMiss, RecordRef, Window
 
-__all__ = ["DEFAULT_BUDGET", "Draft", "answer_json", "answer_lines", "tokens"]
+__all__ = [
+    "DEFAULT_BUDGET",
+    "EXPLAINED_WORDS",
+    "PLAIN_WORDS",
+    "Draft",
+    "answer_json",
+    "answer_lines",
+    "tokens",
+    "words_in",
+]
 
 DEFAULT_BUDGET = 600
 """Token budget of an answer, in units of ceil(UTF-8 bytes / 4)."""
+PLAIN_WORDS, EXPLAINED_WORDS = 120, 160
+"""Words an owner reads of one answer, citations not counted; more where a change is explained."""
 BREAK = "-"
+_WORD = re.compile(r"\w[\w'.,&\N{EN DASH}-]*")
 
 
 def tokens(text: str) -> int:
     """Budget units of a text: ceil(UTF-8 bytes / 4)."""
     return math.ceil(len(text.encode()) / 4)
+
+
+def words_in(text: str) -> int:
+    """Words and figures as they are read: "up 38 % (likely 21 to 57 %)" has six."""
+    return len(_WORD.findall(text))
 
 
 @dataclass(slots=True)
@@ -44,6 +63,7 @@ class Draft:
     chain: list[RecordRef] = field(default_factory=list)
     explain: list[str] = field(default_factory=list)
     ranks: dict[str, int] = field(default_factory=dict)
+    words: int = PLAIN_WORDS
 
     def say(self, kind: NoticeKind, text: str, *, slot: str | None = None, device: str | None = None) -> None:
         """Add a notice at the end."""
@@ -66,7 +86,8 @@ class Draft:
     ) -> str:
         """Add a claim at the end and return its id.
 
-        ``rank`` orders admission under the budget (0 first); claims of one chain share one.
+        ``rank`` orders admission under the budgets (0 first): a claim of rank 0 stands by
+        itself, those of one higher rank (a chain) are admitted together or not at all.
         """
         number = f"c{len(self.claims) + 1}"
         self.claims.append(
@@ -93,16 +114,17 @@ class Draft:
             self.layout.append(BREAK)
 
     def finish(self, question: Question, *, as_of_ms: int, zone: str, budget: int = DEFAULT_BUDGET) -> Answer:
-        """Spend the budget and freeze the answer.
-
-        Claims of equal rank are admitted together or not at all; a connection whose parts
-        were cut is cut with them.
-        """
+        """Spend the budgets and freeze the answer; a connection whose parts were cut is cut with them."""
+        read = sum(words_in(notice.text) for notice in self.notices)
         spoken = sum(tokens(notice.text) for notice in self.notices)
-        units = [
+        units = [frozenset({claim.id}) for claim in self.claims if self.ranks[claim.id] == 0]
+        units += [
             frozenset(claim.id for claim in self.claims if self.ranks[claim.id] == rank)
-            for rank in sorted(set(self.ranks.values()))
+            for rank in sorted(set(self.ranks.values()) - {0})
         ]
+        lengths = {claim.id: words_in(claim.text) for claim in self.claims}
+        short = admit(units, lengths, max(0, self.words - read))
+        units = [units[index] for index in short.kept]
         sizes = {claim.id: tokens(f"{claim.text} [{claim.cite}]") for claim in self.claims}
         admission = admit(units, sizes, max(0, budget - spoken))
         admitted = {claim for index in admission.kept for claim in units[index]}

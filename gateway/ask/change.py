@@ -1,17 +1,22 @@
 """Is it up, down, as usual, or can't it be told: the first half of every question of change.
 
 Says the verdict in the asker's word first, then the figure it stands on. "Cannot tell" is
-not empty: what was seen, why no more can be said, what would settle it and when.
+not empty: what was seen and how often it was so before, why no more can be said, what would
+settle it and when.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gateway.ask.energy import same_energy
 from gateway.ask.figures import Figure, also_text, change_text, cite_of, compare_window
+from gateway.ask.gaps import say_gap
+from gateway.ask.thin import say_thin
 from gateway.ask.wording import day, first_upper, joined, percent, possessive
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import add_days
+from gateway.measure.outlook import outlook
 from gateway.model import Unclear, Verdict
 
 if TYPE_CHECKING:
@@ -20,9 +25,21 @@ if TYPE_CHECKING:
     from gateway.model import Pet, Window
     from gateway.ontology.vocabulary import Property
 
-__all__ = ["as_usual", "figure_claim", "how_clearly", "name_unclear", "not_captured", "say_verdict", "verdict_words"]
+__all__ = [
+    "as_usual",
+    "figure_claim",
+    "how_clearly",
+    "if_seen",
+    "name_unclear",
+    "not_captured",
+    "say_verdict",
+    "verdict_words",
+]
 
 _WIDER_DAYS = (14, 28, 90)
+_WEEK_DAYS = 7
+_RANKED_FROM = 8
+"""From this many own past windows on, "3 of his last 12 comparable weeks" says something."""
 _ASKED = {"up": Verdict.UP, "down": Verdict.DOWN, "same": Verdict.USUAL}
 _WAY = {Verdict.UP: "up", Verdict.DOWN: "down"}
 
@@ -59,10 +76,13 @@ def verdict_words(figure: Figure) -> str:
     return "as usual" if figure.verdict is Verdict.USUAL else "not clear"
 
 
-def figure_claim(scene: Scene, draft: Draft, figure: Figure, *, opening: str = "", rank: int = 0) -> str | None:
+def figure_claim(
+    scene: Scene, draft: Draft, figure: Figure, *, opening: str = "", rank: int = 0, ranked: bool = False
+) -> str | None:
     """The figure as a claim citing the days on both sides; None where no day was recorded.
 
-    ``opening`` names the series or pet first, where the figure is not the one asked about.
+    ``opening`` names the series or pet first, where the figure is not the one asked about;
+    ``ranked`` adds how often it was so in the pet's own past.
     """
     refs = figure.refs
     if not refs:
@@ -72,6 +92,10 @@ def figure_claim(scene: Scene, draft: Draft, figure: Figure, *, opening: str = "
         text = f"{opening}: {text}"
     if figure.measured.unit == "kcal":
         text = f"{text}; counted as energy, because the food changed"
+    if ranked and (often := _how_often(figure)):
+        text = f"{text}; {often}"
+    if not opening and (visible := _visible(figure)):
+        text = f"{text}; {visible}"
     return draft.claim(
         "comparison",
         EvidenceClass.MEASURED,
@@ -85,6 +109,31 @@ def figure_claim(scene: Scene, draft: Draft, figure: Figure, *, opening: str = "
     )
 
 
+def _how_often(figure: Figure) -> str:
+    """How the window stands among the pet's own past ones: "3 of his last 26 weeks were as high"."""
+    comparison = figure.measured.comparison
+    if comparison.rank is None or comparison.rank_of is None or comparison.change is None:
+        return ""
+    if comparison.rank_of < _RANKED_FROM:
+        return ""
+    high = comparison.change > 0
+    alike = comparison.rank_of - comparison.rank if high else comparison.rank
+    word = "weeks" if comparison.days_expected == _WEEK_DAYS else "stretches"
+    past = f"{possessive(figure.pet)} last {comparison.rank_of} comparable {word}"
+    if alike == 0:
+        return f"{'higher' if high else 'lower'} than all of {past}"
+    return f"{alike} of {past} {'was' if alike == 1 else 'were'} as {'high' if high else 'low'}"
+
+
+def _visible(figure: Figure) -> str:
+    """The smallest change that would have shown, where none did."""
+    comparison = figure.measured.comparison
+    if comparison.smallest_visible is None or figure.verdict in _WAY:
+        return ""
+    length = "one week" if comparison.days_expected == _WEEK_DAYS else "that time"
+    return f"{length} would show a change above about {percent(comparison.smallest_visible)}"
+
+
 def say_verdict(scene: Scene, draft: Draft, figure: Figure, asked: str | None) -> bool:
     """Short answer and figure. Returns whether the asked change is really there.
 
@@ -93,60 +142,69 @@ def say_verdict(scene: Scene, draft: Draft, figure: Figure, asked: str | None) -
     asked : str or None
         ``up``, ``down``, ``same`` or None where the question names no direction.
     """
-    owner, name = figure.observed.owner, figure.pet.name
     wanted = _ASKED.get(asked or "")
     if figure.verdict is Verdict.CANNOT_TELL:
-        name_unclear(scene, draft, figure)
+        name_unclear(scene, draft, figure, asked=asked)
+        return False
+    if same_energy(scene, draft, figure, asked):
         return False
     there = wanted is None or figure.verdict is wanted
-    if there and figure.verdict is not Verdict.USUAL:
-        more = "more" if figure.verdict is Verdict.UP else "less"
-        clear = how_clearly(figure)
-        opening = (
-            f"{first_upper(owner)} is {clear} {_WAY[figure.verdict]}" if wanted is None else f"Yes, {clear} {more}"
-        )
-        draft.say(NoticeKind.SHORT, opening)
-    elif there:
-        lead = "Yes: " if asked == "same" else ""
-        draft.say(NoticeKind.SHORT, f"{lead}{name}'s {owner} is as usual")
-    elif figure.verdict is Verdict.USUAL:
-        claimed = "changed" if asked == "same" else str(asked)
-        draft.say(NoticeKind.PREMISE, f"No: {name}'s {owner} is not {claimed}; it is as usual", slot=figure.observed.id)
-    else:
-        draft.say(NoticeKind.PREMISE, f"No: {name}'s {owner} is {_WAY[figure.verdict]}, not {_not(asked)}")
-    figure_claim(scene, draft, figure)
+    draft.say(*_opening(figure, asked, there=there), slot=None if there else figure.observed.id)
+    draft.paragraph()
+    figure_claim(scene, draft, figure, ranked=figure.verdict in _WAY)
     return there
 
 
-def _not(asked: str | None) -> str:
-    return {"up": "up", "down": "down", "same": "as usual"}.get(asked or "", "as usual")
+def _opening(figure: Figure, asked: str | None, *, there: bool) -> tuple[NoticeKind, str]:
+    owner, name, verdict = figure.observed.owner, figure.pet.name, figure.verdict
+    if there and verdict is not Verdict.USUAL:
+        clear = how_clearly(figure)
+        if asked is None:
+            return NoticeKind.SHORT, f"{first_upper(owner)} is {clear} {_WAY[verdict]}"
+        return NoticeKind.SHORT, f"Yes, {clear} {'more' if verdict is Verdict.UP else 'less'}"
+    if there:
+        lead = "Yes: " if asked == "same" else ""
+        return NoticeKind.SHORT, f"{lead}{name}'s {owner} is as usual"
+    if verdict is Verdict.USUAL:
+        return NoticeKind.PREMISE, f"No {'rise' if asked == 'up' else 'drop'} shows in {_what(figure)}"
+    against = "as usual" if asked == "same" else str(asked)
+    return NoticeKind.PREMISE, f"No: {name}'s {owner} is {how_clearly(figure)} {_WAY[verdict]}, not {against}"
 
 
-def name_unclear(scene: Scene, draft: Draft, figure: Figure) -> None:
+def _what(figure: Figure) -> str:
+    """What is measured, as seen by the device: "what leaves Bella's bowl", "Max's scratching"."""
+    if figure.observed.of_device == "from the bowl":
+        return f"what leaves {figure.pet.name}'s bowl"
+    return f"{figure.pet.name}'s {figure.observed.owner}"
+
+
+def if_seen(draft: Draft, figure: Figure) -> None:
+    """What the owner sees counts for more than any figure here."""
+    draft.paragraph()
+    name = figure.pet.name
+    draft.say(NoticeKind.CAUTION, f"If {name} looks different to you, trust that: no figure here says how {name} feels")
+
+
+# --- cannot tell -------------------------------------------------------------------------------------
+
+
+def name_unclear(scene: Scene, draft: Draft, figure: Figure, *, asked: str | None = None) -> None:
     """The answer where it cannot be told: what was seen, why not, and what would settle it."""
     comparison, name, owner = figure.measured.comparison, figure.pet.name, figure.observed.owner
     reason = comparison.reason
     if reason is Unclear.TOO_FEW_DAYS:
-        missing = comparison.baseline_needed - len(comparison.baseline_days)
-        when = add_days(scene.today, max(missing, 1))
-        draft.say(
-            NoticeKind.SHORT,
-            f"Too early to know {possessive(figure.pet)} usual: {len(comparison.baseline_days)} days recorded before "
-            f"this week, {comparison.baseline_needed} needed. First comparison {day(when, year_of=scene.today)}",
-            slot=figure.observed.id,
-        )
+        say_thin(scene, draft, figure)
         return
     if reason is Unclear.NOT_HEARD:
-        draft.say(
-            NoticeKind.SHORT,
-            f"I can't tell: {name}'s {owner} was recorded on only {len(comparison.days_used)} of "
-            f"{comparison.days_expected} days. What was not heard isn't zero",
-            slot=figure.observed.id,
-        )
-    elif reason is Unclear.NOT_COMPARABLE:
-        draft.say(NoticeKind.SHORT, f"Not comparable: {comparison.detail}", slot=figure.observed.id)
+        say_gap(scene, draft, figure, asked=asked)
+        return
+    if reason is Unclear.NOT_COMPARABLE:
+        why = comparison.detail or "the measuring changed"
+        draft.say(NoticeKind.SHORT, f"I can't tell: not comparable, {why}", slot=figure.observed.id)
     elif reason is Unclear.WHOSE_UNKNOWN:
-        draft.say(NoticeKind.SHORT, f"I can't tell whose it was: {comparison.detail}", slot=figure.observed.id)
+        draft.say(
+            NoticeKind.SHORT, f"I can't tell whose it was: part of {name}'s {owner} may be another pet's", slot="whose"
+        )
     else:
         seen = (
             "" if comparison.change is None else f", but {percent(comparison.change)} {_seen(comparison.change)} usual"
@@ -156,12 +214,13 @@ def name_unclear(scene: Scene, draft: Draft, figure: Figure) -> None:
             f"Not clear{seen}: {possessive(figure.pet)} days vary too much for this window to show it",
             slot=figure.observed.id,
         )
-    figure_claim(scene, draft, figure)
-    if comparison.smallest_visible is not None:
-        draft.say(
-            NoticeKind.ABSENCE, f"This window would have shown a change of about {percent(comparison.smallest_visible)}"
-        )
+    draft.paragraph()
+    figure_claim(scene, draft, figure, ranked=True)
+    told = outlook(figure.measured.grid, comparison, figure.window.first_date, figure.window.last_date)
     _wider(scene, draft, figure)
+    if told.tell_on is not None and told.tell_on > scene.today and reason is Unclear.TOO_VARIABLE:
+        when = day(told.tell_on, year_of=scene.today)
+        draft.say(NoticeKind.ABSENCE, f"If this goes on, it can be told about {when}", slot=figure.observed.id)
 
 
 def _seen(change: float) -> str:
@@ -171,17 +230,28 @@ def _seen(change: float) -> str:
 def _wider(scene: Scene, draft: Draft, figure: Figure) -> None:
     """The next wider window that can tell, if one can."""
     for days in _WIDER_DAYS:
-        if days <= len(figure.measured.comparison.days_used):
+        if days <= figure.measured.comparison.days_expected:
             continue
         window = scene.window(f"P{days}D", add_days(scene.today, 1 - days), scene.today)
         wider = compare_window(scene, figure.pet, figure.observed, window)
         if wider is not None and wider.verdict is not Verdict.CANNOT_TELL:
-            draft.say(NoticeKind.ABSENCE, f"Over the last {days} days it is {verdict_words(wider)}")
-            figure_claim(scene, draft, wider, rank=5)
+            figure_claim(scene, draft, wider, opening=f"Over the last {days} days it is {verdict_words(wider)}", rank=5)
             return
 
 
-def as_usual(scene: Scene, draft: Draft, pet: Pet, window: Window, *, except_for: str, names: tuple[str, ...]) -> None:
+# --- beside what was asked ---------------------------------------------------------------------------
+
+
+def as_usual(
+    scene: Scene,
+    draft: Draft,
+    pet: Pet,
+    window: Window,
+    *,
+    except_for: str,
+    names: tuple[str, ...],
+    rank: int = 2,
+) -> None:
     """What else the pet's devices say of the same days: as usual in one sentence, changes in their own.
 
     ``names`` are property ids in the order to tell; the one asked about is left out.
@@ -197,7 +267,7 @@ def as_usual(scene: Scene, draft: Draft, pet: Pet, window: Window, *, except_for
         if figure.verdict is Verdict.USUAL:
             usual.append(figure)
         elif figure.verdict in _WAY:
-            _also_changed(scene, draft, figure)
+            _also_changed(scene, draft, figure, rank + 1)
     if not usual:
         return
     words = [figure.observed.words[0] if figure.observed.words else figure.observed.owner for figure in usual]
@@ -211,11 +281,11 @@ def as_usual(scene: Scene, draft: Draft, pet: Pet, window: Window, *, except_for
         values=tuple(value for figure in usual for value in _prefixed(figure)),
         window=window,
         about=(f"pet:{pet.id}", *(f"series:{figure.series}" for figure in usual)),
-        rank=2,
+        rank=rank,
     )
 
 
-def _also_changed(scene: Scene, draft: Draft, figure: Figure) -> None:
+def _also_changed(scene: Scene, draft: Draft, figure: Figure, rank: int) -> None:
     """Another series of the same days that changed too, in half a sentence."""
     draft.claim(
         "comparison",
@@ -226,7 +296,7 @@ def _also_changed(scene: Scene, draft: Draft, figure: Figure) -> None:
         values=figure.values(),
         window=figure.window,
         about=(f"pet:{figure.pet.id}", f"series:{figure.series}"),
-        rank=3,
+        rank=rank,
     )
 
 

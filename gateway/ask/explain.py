@@ -7,34 +7,86 @@ likely". Where nothing on file changed, that is said slot by slot.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gateway.ask.absent import next_steps, nothing_on_file, rivals_not_on_file, slot_words, walled
 from gateway.ask.causes import LAG_MS, Candidates, find_candidates
 from gateway.ask.chains import chain_claims, date_of
-from gateway.ask.change import as_usual, figure_claim, how_clearly, not_captured, say_verdict
+from gateway.ask.change import as_usual, figure_claim, how_clearly, if_seen, not_captured, say_verdict
 from gateway.ask.connect import Connected, connect
+from gateway.ask.disagree import say_disagreements
 from gateway.ask.figures import compare_window
-from gateway.ask.wording import first_upper, joined, possessive
+from gateway.ask.wording import count_word, first_upper, joined, possessive
 from gateway.dialogue import EvidenceClass, NoticeKind
 from gateway.measure.days import day_interval
 from gateway.measure.onset import onset
-from gateway.model import Interval, Verdict, Vertex, stable_id
+from gateway.model import Interval, Unclear, Verdict, Vertex, stable_id
 
 if TYPE_CHECKING:
     from gateway.ask.answer import Draft
     from gateway.ask.figures import Figure
     from gateway.ask.scene import Scene
     from gateway.dialogue import Question
-    from gateway.model import Chain, NearMiss, Pet, Window
+    from gateway.model import Chain, Link, Pet, Window
 
-__all__ = ["explain_change"]
+__all__ = ["Inquiry", "cause_words", "connection", "explain_change", "inquire", "sign_behind"]
 
 _BESIDE = ("intake", "activity", "rest", "restless", "scratch", "shake")
 """What else an owner wants to know was as usual, in the order it is told."""
-_AWAY = {"sign:itch": "look at skin and ears", "sign:ear_trouble": "look into the ears"}
-_FRESH_DAYS = 90
-_NEAR_SHOWN = 2
-_RIVALS_TOLD = 4
+_WAY = {Verdict.UP: "up", Verdict.DOWN: "down"}
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """One search for causes: the sign, when it began, what was found and how it connects."""
+
+    sign: Vertex
+    way: str
+    began: Interval
+    candidates: Candidates
+    connected: Connected
+
+    def used(self) -> tuple[Link, ...]:
+        """Every link of the chains that made it into the answer, once, in the order told."""
+        refs = dict.fromkeys(ref for chain in self.connected.chains for ref in chain.links)
+        return tuple(self.connected.links[ref] for ref in refs)
+
+
+def sign_behind(scene: Scene, figure: Figure, asked: str | None) -> tuple[str, Vertex] | None:
+    """(way, sign) where the change asked about is really there and shows a sign, else None."""
+    way = asked or _WAY.get(figure.verdict)
+    if way is None or _WAY.get(figure.verdict) != way:
+        return None
+    sign = scene.ontology.sign_of(figure.observed.id, way)
+    return None if sign is None else (way, Vertex(sign))
+
+
+def inquire(scene: Scene, figure: Figure, *, way: str, sign: Vertex) -> Inquiry:
+    """Search, walk and assemble for one figure's change."""
+    links, pet = scene.links(), Vertex(f"pet:{figure.pet.id}")
+    began = _began(figure, scene)
+    candidates = find_candidates(
+        links,
+        pet=pet,
+        sign=sign,
+        host=stable_id(figure.pet.species),
+        onset=began,
+        now_ms=scene.now_ms,
+        names=scene.reader.vertex_labels(),
+        wrong_hypotheses=scene.wrong_hypotheses(),
+    )
+    view = Interval(began.start_ms - LAG_MS, scene.now_ms)
+    connected = connect(scene, links, candidates.chains, pet=pet, sign=sign, view=view)
+    return Inquiry(sign, way, began, candidates, connected)
+
+
+def _began(figure: Figure, scene: Scene) -> Interval:
+    """When the change began, as an interval of instants; the window itself where no step shows."""
+    window = figure.window
+    found = onset(figure.measured.grid, window.first_date, window.last_date)
+    first, last = (window.first_date, window.last_date) if found is None else (found.earliest, found.latest)
+    return Interval(day_interval(first, scene.zones).start_ms, day_interval(last, scene.zones).end_ms)
 
 
 def explain_change(scene: Scene, question: Question, draft: Draft, pet: Pet, window: Window) -> None:
@@ -46,68 +98,47 @@ def explain_change(scene: Scene, question: Question, draft: Draft, pet: Pet, win
     if figure is None:
         draft.say(NoticeKind.SHORT, f"Nothing of {pet.name}'s {observed.owner} has been recorded yet", slot=observed.id)
         return
-    way = question.direction or {Verdict.UP: "up", Verdict.DOWN: "down"}.get(figure.verdict)
-    sign = None if way is None else scene.ontology.sign_of(observed.id, way)
-    if sign is None or figure.verdict is not {"up": Verdict.UP, "down": Verdict.DOWN}.get(str(way)):
+    found = sign_behind(scene, figure, question.direction)
+    if found is None:
         say_verdict(scene, draft, figure, question.direction)
-        as_usual(scene, draft, pet, window, except_for=observed.id, names=_BESIDE)
-        _if_seen(draft, figure)
+        if figure.verdict is not Verdict.CANNOT_TELL:
+            as_usual(scene, draft, pet, window, except_for=observed.id, names=_BESIDE)
+        if figure.measured.comparison.reason is not Unclear.NOT_HEARD and figure.measured.unit != "kcal":
+            if_seen(draft, figure)
         return
-    _explain(scene, draft, figure, way=str(way), sign=Vertex(sign))
+    _explain(scene, draft, figure, inquire(scene, figure, way=found[0], sign=found[1]))
 
 
-def _if_seen(draft: Draft, figure: Figure) -> None:
-    draft.paragraph()
-    draft.say(
-        NoticeKind.CAUTION,
-        f"If {figure.pet.name} looks different to you, trust that: this says nothing about how {figure.pet.name} feels",
-    )
-
-
-def _began(figure: Figure, scene: Scene) -> Interval:
-    """When the change began, as an interval of instants; the window itself where no step shows."""
-    found = onset(figure.measured.grid, figure.window.first_date, figure.window.last_date)
-    first, last = (
-        (figure.window.first_date, figure.window.last_date) if found is None else (found.earliest, found.latest)
-    )
-    return Interval(day_interval(first, scene.zones).start_ms, day_interval(last, scene.zones).end_ms)
-
-
-def _explain(scene: Scene, draft: Draft, figure: Figure, *, way: str, sign: Vertex) -> None:
-    pet = figure.pet
-    links = scene.links()
-    began = _began(figure, scene)
-    candidates = find_candidates(
-        links,
-        pet=Vertex(f"pet:{pet.id}"),
-        sign=sign,
-        host=stable_id(pet.species),
-        onset=began,
-        now_ms=scene.now_ms,
-        names=scene.reader.vertex_labels(),
-        wrong_hypotheses=scene.wrong_hypotheses(),
-    )
-    view = Interval(began.start_ms - LAG_MS, scene.now_ms)
-    connected = connect(scene, links, candidates.chains, pet=Vertex(f"pet:{pet.id}"), sign=sign, view=view)
-    draft.near_misses.extend((*candidates.near_misses, *connected.near_misses))
+def _explain(scene: Scene, draft: Draft, figure: Figure, inquiry: Inquiry) -> None:
+    pet, connected = figure.pet, inquiry.connected
+    draft.near_misses.extend((*inquiry.candidates.near_misses, *connected.near_misses))
     draft.chain.extend(connected.edges)
     draft.explain.extend(connected.account)
-    draft.say(NoticeKind.SHORT, _short(scene, figure, connected, way))
+    draft.say(NoticeKind.SHORT, _short(scene, figure, connected, inquiry.way))
     draft.paragraph()
-    measured = figure_claim(scene, draft, figure)
-    as_usual(scene, draft, pet, figure.window, except_for=figure.observed.id, names=_BESIDE)
+    measured = figure_claim(scene, draft, figure, ranked=not connected.chains)
+    causes = connected.by_cause()
+    as_usual(scene, draft, pet, figure.window, except_for=figure.observed.id, names=_BESIDE, rank=len(causes) + 2)
     parts: list[str] = [] if measured is None else [measured]
-    for number, chains in enumerate(connected.by_cause()):
-        parts.extend(chain_claims(scene, draft, chains, connected.links, rank=1 if number == 0 else 4 + number))
+    for number, chains in enumerate(causes, start=1):
+        parts.extend(chain_claims(scene, draft, chains, connected.links, rank=number))
+    say_disagreements(scene, draft, inquiry.used())
     draft.paragraph()
     if connected.chains:
-        _join(draft, connected, parts, pet=Vertex(f"pet:{pet.id}"), sign=sign)
+        connection(draft, inquiry, parts, pet=pet, causes=causes)
     else:
-        _nothing_on_file(scene, draft, candidates)
-    _walled(draft, candidates)
-    _not_on_file(scene, draft, pet, sign, connected.chains)
+        nothing_on_file(scene, draft, inquiry.candidates)
+    walled(scene, draft, inquiry.candidates)
+    rivals_not_on_file(scene, draft, pet, inquiry.sign, told=_told(inquiry))
     draft.paragraph()
-    _next(scene, draft, pet, sign, connected.chains)
+    next_steps(scene, draft, pet, inquiry.sign, connected.chains)
+
+
+def _told(inquiry: Inquiry) -> frozenset[str]:
+    """Slots the answer speaks of anyway: a cause's, and those said to hold no change."""
+    if inquiry.connected.chains:
+        return frozenset(chain.slot for chain in inquiry.connected.chains)
+    return frozenset(slot.name for slot in inquiry.candidates.slots if slot.state != "changed")
 
 
 def _short(scene: Scene, figure: Figure, connected: Connected, way: str) -> str:
@@ -116,15 +147,15 @@ def _short(scene: Scene, figure: Figure, connected: Connected, way: str) -> str:
         return f"Yes, {clear} {more}, and nothing on file explains it"
     causes = [chains[0] for chains in connected.by_cause()]
     if len(causes) > 1:
-        named = joined([_cause_words(scene, chain) for chain in causes])
-        count = first_upper(_count(len(causes)))
+        named = joined([cause_words(scene, chain) for chain in causes])
+        count = first_upper(count_word(len(causes)))
         return f"Yes, {clear} {more}. {count} things changed before it: {named}. The records do not say which"
     chain = causes[0]
     his = possessive(figure.pet)
     closest = {
         "food": f"{his} new food on {date_of(scene, chain.changed_ms)}",
         "device": f"a change of {his} device on {date_of(scene, chain.changed_ms)}",
-    }.get(chain.slot, _cause_words(scene, chain))
+    }.get(chain.slot, cause_words(scene, chain))
     doubt = (
         "which changes the measuring itself" if chain.instrument else "Whether that is the cause the records can't show"
     )
@@ -132,11 +163,8 @@ def _short(scene: Scene, figure: Figure, connected: Connected, way: str) -> str:
     return f"Yes, {clear} {more}; the closest recorded change is {closest}{joiner}{doubt}"
 
 
-def _count(number: int) -> str:
-    return {2: "two", 3: "three", 4: "four"}.get(number, str(number))
-
-
-def _cause_words(scene: Scene, chain: Chain) -> str:
+def cause_words(scene: Scene, chain: Chain) -> str:
+    """A candidate in a few words with its date: "the food on Jul 5"."""
     name = scene.reader.vertex_labels().get(chain.cause.name, chain.cause.name.partition(":")[2].replace("_", " "))
     when = date_of(scene, chain.changed_ms)
     if chain.slot == "food":
@@ -147,130 +175,23 @@ def _cause_words(scene: Scene, chain: Chain) -> str:
     )
 
 
-def _join(draft: Draft, connected: Connected, parts: list[str], *, pet: Vertex, sign: Vertex) -> None:
+def connection(
+    draft: Draft, inquiry: Inquiry, parts: list[str], *, pet: Pet, causes: tuple[tuple[Chain, ...], ...]
+) -> None:
     """The hub's own connection: "may", all sides named, a pattern, not a diagnosis."""
     if len(parts) < 2:
         return
-    instrument = all(chain.instrument for chain in connected.chains)
-    what = joined([_connection_words(chains[0]) for chains in connected.by_cause()], last="or")
+    what = joined([slot_words(chains[0]) for chains in causes], last="or")
     text = (
         "Put together by the hub: the change of device may be all there is to it, not a change in the pet"
-        if instrument
+        if all(chain.instrument for chains in causes for chain in chains)
         else f"Put together by the hub: {what} may have to do with it; a pattern, not a diagnosis"
     )
-    causes = tuple(chains[0].cause.name for chains in connected.by_cause())
     draft.claim(
         "connection",
         EvidenceClass.CONNECTION,
         text,
         joins=tuple(dict.fromkeys(parts)),
-        about=(pet.name, sign.name, *causes),
-        rank=1,
+        about=(f"pet:{pet.id}", inquiry.sign.name, *(chains[0].cause.name for chains in causes)),
+        rank=len(causes) + 1,
     )
-
-
-def _connection_words(chain: Chain) -> str:
-    return {
-        "food": "the food",
-        "parasite": "the lapsed treatment",
-        "medicine": "the medicine",
-        "place": "the stay",
-        "visitor": "the visitor",
-        "device": "the device",
-    }[chain.slot]
-
-
-# --- what is not there -------------------------------------------------------------------------------
-
-
-def _nothing_on_file(scene: Scene, draft: Draft, candidates: Candidates) -> None:
-    """Absence, slot by slot: unchanged since when, changed without a link, or not recorded."""
-    for miss in candidates.near_misses[:_NEAR_SHOWN]:
-        draft.say(NoticeKind.ABSENCE, f"{first_upper(miss.what)}{_on(scene, miss)}: {miss.reason}", slot="near_miss")
-    unchanged = [slot for slot in candidates.slots if slot.state == "unchanged" and slot.since_ms is not None]
-    for slot in unchanged:
-        if slot.name == "food":
-            draft.say(
-                NoticeKind.ABSENCE,
-                f"Food unchanged since {date_of(scene, slot.since_ms or 0)} ({slot.what})",
-                slot="food",
-            )
-    missing = [
-        _SLOT_WORDS[slot.name] for slot in candidates.slots if slot.state == "not_recorded" and slot.name in _SLOT_WORDS
-    ]
-    if missing:
-        draft.say(
-            NoticeKind.ABSENCE, f"Not on file in the 21 days before: {joined(missing, last='or')}", slot="exposure"
-        )
-
-
-def _on(scene: Scene, miss: NearMiss) -> str:
-    """The date of a near-miss, read from its edge's own reference."""
-    began = miss.refs[-1].key.rpartition("|")[2] if miss.refs and miss.refs[-1].kind == "edge" else "-"
-    return "" if not began.lstrip("-").isdecimal() else f" on {date_of(scene, int(began))}"
-
-
-_SLOT_WORDS = {
-    "food": "a food change",
-    "medicine": "a medicine",
-    "parasite": "a flea or tick treatment",
-    "place": "a trip",
-    "visitor": "a visitor",
-}
-
-
-def _walled(draft: Draft, candidates: Candidates) -> None:
-    """What the owner's own mark took out of this answer."""
-    if not candidates.walled:
-        return
-    named = joined(list(dict.fromkeys(_connection_words(chain) for chain in candidates.walled)))
-    draft.say(
-        NoticeKind.CAUTION,
-        f"Left out because you marked it wrong: {named}. You can undo that mark",
-        slot="marked_wrong",
-    )
-
-
-def _not_on_file(scene: Scene, draft: Draft, pet: Pet, sign: Vertex, chains: tuple[Chain, ...]) -> None:
-    """What a vet would ask first and nobody wrote down."""
-    since = scene.now_ms - _FRESH_DAYS * 86_400_000
-    logs = [
-        entry
-        for entry in scene.reader.texts(("log",), until_ms=scene.now_ms, pet=pet.id)
-        if (entry.at_ms or 0) >= since
-    ]
-    named = {chain.slot for chain in chains}
-    missing: dict[str, str] = {}
-    for rival in scene.ontology.signs[sign.name.partition(":")[2]].rivals:
-        if rival.slot in named or (rival.slot == "season" and _a_year_recorded(scene)):
-            continue
-        if rival.log is not None and any(entry.object == rival.log for entry in logs):
-            continue
-        missing[rival.id if rival.slot in ("vet", "none") else rival.slot] = rival.short
-    told = dict(list(missing.items())[:_RIVALS_TOLD])
-    if told:
-        draft.say(NoticeKind.ABSENCE, f"Not on file: {joined(list(told.values()), last='or')}", slot="+".join(told))
-
-
-def _a_year_recorded(scene: Scene) -> bool:
-    first = scene.reader.first_day()
-    return first is not None and scene.today[:4] > first[:4] and scene.today[5:] >= first[5:]
-
-
-def _next(scene: Scene, draft: Draft, pet: Pet, sign: Vertex, chains: tuple[Chain, ...]) -> None:
-    """One paragraph of what helps: log, look, call."""
-    steps = []
-    rivals = scene.ontology.signs[sign.name.partition(":")[2]].rivals
-    logged = {entry.object for entry in scene.reader.texts(("log",), until_ms=scene.now_ms, pet=pet.id)}
-    to_log = [rival.short for rival in rivals if rival.log is not None and rival.log not in logged]
-    if to_log:
-        steps.append(f"log the last {to_log[0]}")
-    if sign.name in _AWAY:
-        steps.append(_AWAY[sign.name])
-    if any(chain.slot == "food" for chain in chains):
-        steps.append("ask your vet before changing food again")
-    told = f"Next: {joined(steps)}; sooner" if steps else "A change that lasts is worth a call to your vet; sooner"
-    if not chains:
-        draft.say(NoticeKind.NEXT, "A change without a known reason is worth a call to your vet this week")
-        told = f"Next: {joined(steps)}. Call today" if steps else "Call today"
-    draft.say(NoticeKind.NEXT, f"{told} if {pet.name} seems unwell or stops eating")

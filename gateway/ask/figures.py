@@ -65,6 +65,9 @@ class Figure:
         if comparison.interval is not None:
             found.append(Quantity("low", round(comparison.interval[0], 6), "fraction"))
             found.append(Quantity("high", round(comparison.interval[1], 6), "fraction"))
+        if comparison.rank is not None and comparison.rank_of is not None:
+            found.append(Quantity("rank", comparison.rank, "count"))
+            found.append(Quantity("rank_of", comparison.rank_of, "count"))
         found.append(Quantity("verdict", comparison.verdict.value, "word"))
         found.append(Quantity("days", len(comparison.days_used), "days"))
         found.append(Quantity("usual_days", len(comparison.baseline_days), "days"))
@@ -186,11 +189,10 @@ def change_text(figure: Figure, *, year_of: str) -> str:
 
 
 def also_text(figure: Figure) -> str:
-    """A changed figure that was not asked about, in short: "Night restlessness is up too, 48 % (likely 29 to 69 %)"."""
+    """A changed figure that was not asked about, in short: "Night restlessness is up too, 48 %"."""
     comparison = figure.measured.comparison
     way = "up" if (comparison.change or 0.0) > 0 else "down"
-    likely = "" if comparison.interval is None else f" (likely {percent_range(comparison.interval)})"
-    return f"{figure.observed.owner} is {way} too, {percent(comparison.change or 0.0)}{likely}"
+    return f"{figure.observed.owner} is {way} too, {percent(comparison.change or 0.0)}"
 
 
 def _untold(figure: Figure, dates: str) -> str:

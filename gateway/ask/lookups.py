@@ -1,40 +1,44 @@
-"""What is on file: notes, the log, labels, guides, devices, and where a claim came from.
+"""What is on file: notes, the log, weights, devices, and where a claim came from.
 
 Quotes are verbatim. An empty slot is said as such; a record that is missing is never taken
-for something that did not happen.
+for something that did not happen. Where two records contradict each other, both stand there.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gateway.ask.sources import cite, class_of, first_of, quoted
-from gateway.ask.wording import amount, clock_time, day, first_upper, joined
+from gateway.ask.answer import EXPLAINED_WORDS
+from gateway.ask.blame import exposures, say_exposures
+from gateway.ask.causes import hypothesis
+from gateway.ask.change import figure_claim
+from gateway.ask.disagree import say_sides, sides_of
+from gateway.ask.explain import inquire, sign_behind
+from gateway.ask.figures import compare_window
+from gateway.ask.labelled import sources_on
+from gateway.ask.sources import cite, class_of, mentions, quote, subject_words
+from gateway.ask.wording import amount, clock_time, count_word, day, first_upper, joined
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import local_day
-from gateway.ontology.recognise import fold_alias, tokens_of
+from gateway.model import Verdict, Vertex
 
 if TYPE_CHECKING:
     from gateway.ask.answer import Draft
     from gateway.ask.scene import Scene
     from gateway.dialogue import Answer, Claim, Question
-    from gateway.model import Device, Food, Link, Pet
+    from gateway.model import Device, Pet, RecordRef
     from gateway.stored import TextRecord
 
 __all__ = [
     "correction",
     "devices",
     "exposure_start",
-    "ingredients",
-    "logged",
-    "medicine",
+    "last_weights",
     "provenance",
     "records",
-    "sources_on",
 ]
 
 _SHOWN = 3
-_LONGEST_QUOTE = 300
 _SILENT_MS = 6 * 3_600_000
 """A device unheard for six hours is said to be silent (hard floor of cases/days.md)."""
 
@@ -43,116 +47,127 @@ def _when(scene: Scene, at_ms: int) -> str:
     return day(local_day(at_ms, scene.zones), year_of=scene.today)
 
 
-def _subject_words(scene: Scene, question: Question) -> tuple[tuple[str, ...], ...]:
-    """Folded words of what was asked about, to find the records that mention it."""
-    names = scene.reader.vertex_labels()
-    found = []
-    for subject in question.subjects:
-        kind, _, name = subject.partition(":")
-        if kind in ("src", "event"):
-            continue
-        found.append(fold_alias(names.get(subject, name.replace("_", " "))))
-    return tuple(found)
-
-
-def _mentions(text: str, words: tuple[str, ...]) -> bool:
-    """Whether the words stand in the text next to each other; a plural s is no difference."""
-    have = [token.text.rstrip("s") for token in tokens_of(text)]
-    want = [word.rstrip("s") for word in words]
-    return any(have[at : at + len(want)] == want for at in range(len(have) - len(want) + 1))
-
-
-def _quote(text: str) -> str:
-    whole = " ".join(text.split())
-    return f'"{whole}"' if len(whole) <= _LONGEST_QUOTE else f'"{whole[:_LONGEST_QUOTE].rsplit(" ", 1)[0]} ..."'
-
-
 def records(scene: Scene, question: Question, draft: Draft, pets: tuple[Pet, ...]) -> None:
     """Answer "what did the vet say?", "is it on file?": notes and log entries, word for word."""
-    asked = _subject_words(scene, question)
-    vet_only = "src:vet" in question.subjects
-    kinds = ("note",) if vet_only else ("note", "log")
-    found: list[TextRecord] = []
-    for pet in pets or (None,):
-        for entry in scene.reader.texts(kinds, until_ms=scene.now_ms, pet=None if pet is None else pet.id):
-            about = not asked or any(_mentions(f"{entry.title} {entry.text}", words) for words in asked)
-            if about and (pet is None or entry.pet in (None, pet.id)):
-                found.append(entry)
-    if question.window is not None:
-        inside = question.window.interval
-        found = [entry for entry in found if entry.at_ms is not None and inside.start_ms <= entry.at_ms < inside.end_ms]
+    for pet in pets:
+        if "cond:allergy" in question.subjects and _allergy(scene, question, draft, pet):
+            return
+    found = _entries(scene, question, pets)
     if not found:
-        what = joined([" ".join(words) for words in asked], last="or")
-        source = "vet note" if vet_only else "note or log entry"
-        draft.say(NoticeKind.SHORT, f"No {source}{f' about {what}' if what else ''} is on file", slot="record")
-        if "cond:allergy" in question.subjects:
-            draft.say(NoticeKind.CAUTION, "That is not a test result")
+        _none_on_file(question, draft, subject_words(scene, question))
         return
     shown = found[-1:] if question.window_label == "LAST" else found[-_SHOWN:]
-    draft.say(NoticeKind.SHORT, f"On file: {len(found)} {'entry' if len(found) == 1 else 'entries'}")
+    count = len(found)
+    older = "" if len(shown) == count else f", the latest {'one' if len(shown) == 1 else count_word(len(shown))} here"
+    draft.say(NoticeKind.SHORT, f"On file: {count} {'entry' if count == 1 else 'entries'}{older}")
     for entry in reversed(shown):
         draft.claim(
             "record",
             class_of(entry.ref),
-            f"{first_upper(_when(scene, entry.at_ms)) + ': ' if entry.at_ms is not None else ''}{_quote(entry.text)}",
+            quote(entry.text),
             cite=cite(scene, entry.ref),
             refs=(entry.ref,),
             about=() if entry.pet is None else (f"pet:{entry.pet}",),
         )
 
 
-def logged(scene: Scene, question: Question, draft: Draft, pets: tuple[Pet, ...]) -> None:
-    """Answer "did anybody give it?", "when was the last one?" from the log alone."""
-    asked = _subject_words(scene, question)
-    label = joined([" ".join(words) for words in asked], last="or") or "such entry"
-    for pet in pets:
-        found = [
-            entry
-            for entry in scene.reader.texts(("log",), until_ms=scene.now_ms, pet=pet.id)
-            if entry.at_ms is not None
-            and any(_mentions(f"{entry.title} {entry.object or ''}", words) for words in asked)
-        ]
-        if question.window is not None:
-            inside = question.window.interval
-            now = [entry for entry in found if entry.at_ms is not None and inside.start_ms <= entry.at_ms]
-            if not now:
-                draft.say(
-                    NoticeKind.SHORT,
-                    f"No {label} is logged for {pet.name} then. It may have been given without logging; "
-                    "ask everyone at home before giving one",
-                    slot="medicine",
-                )
-        elif not found:
-            draft.say(NoticeKind.SHORT, f"No {label} is logged for {pet.name}", slot="record")
-        for entry in found[-1:]:
-            assert entry.at_ms is not None
-            draft.claim(
-                "logged",
-                EvidenceClass.RECORDED,
-                f"Last logged: {first_upper(entry.title)}, {_when(scene, entry.at_ms)}, "
-                f"{clock_time(scene.local(entry.at_ms))}",
-                cite="owner's log",
-                refs=(entry.ref,),
-                about=(f"pet:{pet.id}",),
-            )
+def _entries(scene: Scene, question: Question, pets: tuple[Pet, ...]) -> list[TextRecord]:
+    """The notes and log entries that speak of what was asked, oldest first."""
+    asked = subject_words(scene, question)
+    kinds = ("note",) if "src:vet" in question.subjects else ("note", "log")
+    found: dict[RecordRef, TextRecord] = {}
+    for pet in pets or (None,):
+        for entry in scene.reader.texts(kinds, until_ms=scene.now_ms, pet=None if pet is None else pet.id):
+            about = not asked or any(mentions(f"{entry.title} {entry.text}", words) for words in asked)
+            if about and (pet is None or entry.pet in (None, pet.id)):
+                found[entry.ref] = entry
+    if question.window is None:
+        return list(found.values())
+    inside = question.window.interval
+    return [e for e in found.values() if e.at_ms is not None and inside.start_ms <= e.at_ms < inside.end_ms]
 
 
-def medicine(scene: Scene, question: Question, draft: Draft, pets: tuple[Pet, ...]) -> None:
-    """Answer "when is it due?": the schedule as written, the last entry, and never a dose."""
-    logged(scene, question, draft, pets)
-    for pet in pets:
-        for entry in scene.reader.texts(("schedule", "note"), until_ms=scene.now_ms, pet=pet.id)[-1:]:
-            if any(_mentions(entry.text, words) for words in _subject_words(scene, question)):
-                draft.claim(
-                    "schedule",
-                    EvidenceClass.RECORDED,
-                    f"On file it reads {_quote(entry.text)}",
-                    cite=cite(scene, entry.ref),
-                    refs=(entry.ref,),
-                    about=(f"pet:{pet.id}",),
-                )
-    if question.answer_class == "conservative":
-        draft.say(NoticeKind.CAUTION, "Don't give two to catch up. Ask your vet whether to give a late one")
+def _none_on_file(question: Question, draft: Draft, asked: tuple[tuple[str, ...], ...]) -> None:
+    what = joined([" ".join(words) for words in asked], last="or")
+    source = "vet note" if "src:vet" in question.subjects else "note or log entry"
+    draft.say(
+        NoticeKind.SHORT, f"No {source}{f' about {what}' if what else ''} is on file", slot="record", device="people"
+    )
+    if "cond:allergy" in question.subjects:
+        draft.say(NoticeKind.CAUTION, "That is not a test result")
+    else:
+        draft.say(NoticeKind.ABSENCE, "What nobody wrote down leaves no trace here", slot="record")
+
+
+def _allergy(scene: Scene, question: Question, draft: Draft, pet: Pet) -> bool:
+    """Answer "is he allergic?" where notes say something for it or against it."""
+    foods = {s.partition(":")[2] for s in question.subjects if s.startswith(("ing:", "food:"))}
+    things = {f"species:{food}" for food in foods} | {f"group:{food}" for food in foods}
+    sides = sides_of(scene, pet.id, frozenset(things | {"condition:food_allergy"}))
+    if not sides.supporting and not sides.against:
+        return False
+    if sides.disputed:
+        opening = "Your records disagree, so there is no yes or no here"
+    elif sides.supporting:
+        opening = "There is no yes or no here: a note says so, and no note says that it was tested"
+    else:
+        opening = "No note says so, and one speaks against it; that is not a test result"
+    draft.say(NoticeKind.SHORT, opening, slot="disagreement" if sides.disputed else "test")
+    draft.paragraph()
+    say_sides(scene, draft, sides, about=(f"pet:{pet.id}", *sorted(things)))
+    _own_itch(scene, draft, pet)
+    draft.paragraph()
+    if sides.disputed:
+        draft.say(
+            NoticeKind.CAUTION,
+            "Show your vet both notes; the hub can't weigh one against the other. Until then, don't test it at home",
+        )
+    else:
+        draft.say(NoticeKind.CAUTION, "Only a diet trial run by your vet can tell; don't test it at home")
+    return True
+
+
+def _own_itch(scene: Scene, draft: Draft, pet: Pet) -> None:
+    """The pet's own scratching of this week beside the notes, where a tracker records it."""
+    observed = scene.ontology.properties["scratch"]
+    figure = compare_window(scene, pet, observed, scene.week()) if scene.devices_of(pet.id, observed) else None
+    if figure is None or figure.verdict is Verdict.CANNOT_TELL:
+        draft.say(
+            NoticeKind.ABSENCE,
+            f"{pet.name}'s scratching is not recorded well enough to add to that",
+            slot="scratch",
+            device="tracker",
+        )
+        return
+    figure_claim(scene, draft, figure, opening=first_upper(observed.owner))
+    there = sign_behind(scene, figure, "up")
+    if there is None:
+        return
+    chains = inquire(scene, figure, way=there[0], sign=there[1]).candidates.chains
+    for cause in dict.fromkeys(chain.cause.name for chain in chains):
+        say_exposures(scene, draft, pet, exposures(scene, pet, (cause,))[-1:])
+
+
+def last_weights(scene: Scene, draft: Draft, pet: Pet, *, opening: str = "") -> tuple[TextRecord, ...]:
+    """The last two weights people wrote down, latest first; ``opening`` is said before them, if there are any."""
+    entries = [
+        entry
+        for entry in scene.reader.texts(("log",), until_ms=scene.now_ms, pet=pet.id)
+        if entry.object == "weight" and entry.pet == pet.id and entry.at_ms is not None
+    ]
+    if entries and opening:
+        draft.say(NoticeKind.SHORT, opening, slot="body_condition")
+        draft.paragraph()
+    for entry in reversed(entries[-2:]):
+        draft.claim(
+            "logged",
+            EvidenceClass.RECORDED,
+            f"{first_upper(entry.text)} on {_when(scene, entry.at_ms or 0)}",
+            cite="owner's log",
+            refs=(entry.ref,),
+            about=(f"pet:{pet.id}",),
+        )
+    return tuple(reversed(entries))
 
 
 def exposure_start(scene: Scene, question: Question, pet: Pet) -> str | None:
@@ -167,94 +182,6 @@ def exposure_start(scene: Scene, question: Question, pet: Pet) -> str | None:
         and link.evidence
     ]
     return None if not starts else local_day(max(starts), scene.zones)
-
-
-# --- labels and guides -------------------------------------------------------------------------------
-
-
-def ingredients(scene: Scene, question: Question, draft: Draft) -> None:
-    """Answer "what's in it?", "does it contain ...?", "which of ours is free from ...?"."""
-    foods = [s for s in question.subjects if s.startswith("food:")]
-    wanted = [s for s in question.subjects if s.startswith("ing:")]
-    known = {f"food:{food.id}": food for food in scene.home.foods}
-    links = scene.links()
-    for name in foods or list(known):
-        food = known.get(name)
-        label = None if food is None or food.code is None else scene.reader.label_of(food.code)
-        if food is None or label is None:
-            title = name.partition(":")[2].replace("_", " ") if food is None else food.name
-            draft.say(
-                NoticeKind.ABSENCE, f"The label of {title} is not on file; paste it and it can be read", slot="label"
-            )
-            continue
-        if not wanted:
-            record = scene.reader.text_record(label)
-            text = "" if record is None else record.text
-            draft.claim(
-                "label", EvidenceClass.REFERENCE, f"{food.name}: {_quote(text)}", cite="product data", refs=(label,),
-                about=(name,),
-            )  # fmt: skip
-        for ingredient in wanted:
-            _one_ingredient(scene, draft, links, food, ingredient)
-    if not draft.claims and not draft.notices:
-        draft.say(NoticeKind.SHORT, "No food with a label is on file", slot="label")
-
-
-def _one_ingredient(scene: Scene, draft: Draft, links: tuple[Link, ...], food: Food, ingredient: str) -> None:
-    """Whether one food's label lists one ingredient, may hold it, or lists none of it."""
-    name, word = f"food:{food.id}", ingredient.partition(":")[2]
-    sources = {f"species:{word}", f"group:{word}"}
-    products = {
-        link.edge.head.name for link in links if link.edge.tail.name == name and link.edge.relation == "labelled_as"
-    }
-    found = [
-        link
-        for link in links
-        if (link.edge.tail.name == name and link.edge.head.name in sources)
-        or (link.edge.tail.name in products and link.edge.head.name == ingredient)
-    ]
-    piece = first_of(found[0], "label") if found else None
-    label = None if food.code is None else scene.reader.label_of(food.code)
-    plain = word.replace("_", " ")
-    if piece is not None:
-        may = f", which may contain {plain}" if found[0].edge.relation == "may_contain" else ""
-        kind, text, ref = "label_lists", f'{food.name}: its label lists "{quoted(scene, piece)}"{may}', piece.record
-    elif label is not None:
-        kind, text, ref = "label_lists_none", f"{food.name}: its label lists no {plain}", label
-    else:
-        return
-    draft.claim(kind, EvidenceClass.REFERENCE, text, cite="product data", refs=(ref,), about=(name, ingredient))
-
-
-def sources_on(scene: Scene, question: Question, draft: Draft) -> None:
-    """Answer from books and guides: sentences whose links touch what was asked, word for word."""
-    names = {subject.partition(":")[2] for subject in question.subjects}
-    hosts = {s.partition(":")[2] for s in question.subjects if s.startswith("species:")} | {
-        pet.species for pet in scene.home.pets if pet.id in question.pets
-    }
-    said = 0
-    for link in scene.links():
-        base, _, host = link.edge.relation.partition("[")
-        ends = {link.edge.tail.name.partition(":")[2], link.edge.head.name.partition(":")[2]}
-        if base not in _SOURCED or not ends & names or (host and hosts and host.rstrip("]") not in hosts):
-            continue
-        piece = first_of(link, "passage")
-        if piece is None or said >= _SHOWN:
-            continue
-        text = quoted(scene, piece)
-        if text and all(claim.text != text for claim in draft.claims):
-            draft.claim(
-                base, EvidenceClass.REFERENCE, text, cite=cite(scene, piece.record), refs=(piece.record,),
-                about=(link.edge.tail.name, link.edge.head.name),
-            )  # fmt: skip
-            said += 1
-    if not said:
-        asked = joined(sorted(name.replace("_", " ") for name in names - hosts), last="or") or "that"
-        draft.say(NoticeKind.SHORT, f"No source on file says anything about {asked}", slot="source")
-        draft.say(NoticeKind.CAUTION, "That does not make it harmless or harmful; your vet can say")
-
-
-_SOURCED = frozenset({"may_cause", "has_sign", "base_rate", "treats", "prevents", "side_effect", "prone_to"})
 
 
 # --- devices -----------------------------------------------------------------------------------------
@@ -309,49 +236,104 @@ def _one_device(scene: Scene, draft: Draft, device: Device) -> None:
 
 
 def provenance(scene: Scene, question: Question, draft: Draft, earlier: Answer | None) -> None:
-    """Answer "how do you know?": each claim of the answer before, by what it stands on."""
+    """Answer "how do you know?": what each part of the answer before stands on, the hub's own part first."""
     if earlier is None or not earlier.claims:
         sources_on(scene, question, draft)
         return
-    draft.say(NoticeKind.SHORT, "Each part stands on something of its own; joining them is mine, and the weakest part")
-    for evidence_class, opening in _STANDS_ON:
-        for claim in earlier.claims:
-            if claim.evidence_class is evidence_class:
-                _again(draft, claim, opening)
-    if any(claim.evidence_class is EvidenceClass.CONNECTION for claim in earlier.claims):
-        draft.say(NoticeKind.CAUTION, "Mine: joining them. One change is one observation, not a proof")
+    own = any(claim.evidence_class is EvidenceClass.CONNECTION for claim in earlier.claims)
+    draft.words = EXPLAINED_WORDS
+    draft.say(
+        NoticeKind.SHORT,
+        "I don't; that line is mine, and it is the weakest part"
+        if own
+        else "Every figure and quote opens its record; nothing in that answer was added to them",
+    )
+    draft.paragraph()
+    for opening, kinds in _STANDS_ON:
+        for claims in _alike([claim for claim in earlier.claims if claim.kind in kinds]):
+            _again(scene, draft, claims, opening)
+    rest = [c for c in earlier.claims if c.evidence_class in _CITED and not any(c.kind in k for _, k in _STANDS_ON)]
+    for claim in rest:
+        _again(scene, draft, (claim,), "On record")
+    draft.paragraph()
+    if own:
+        draft.say(NoticeKind.CAUTION, "Mine: joining them by their dates. One change is one observation, not a proof")
+    for notice in earlier.notices:
+        if notice.kind is NoticeKind.ABSENCE and notice.text.startswith("Not on file") and own:
+            draft.say(NoticeKind.ABSENCE, f"Against it: {notice.text[:1].lower()}{notice.text[1:]}", slot=notice.slot)
     draft.say(NoticeKind.NEXT, "Wrong somewhere? Mark the link; you can undo it")
 
 
-_STANDS_ON = (
-    (EvidenceClass.MEASURED, "Measured"),
-    (EvidenceClass.RECORDED, "On record"),
-    (EvidenceClass.REFERENCE, "From a source"),
+_CITED = frozenset({EvidenceClass.MEASURED, EvidenceClass.RECORDED, EvidenceClass.REFERENCE})
+_STANDS_ON: tuple[tuple[str, frozenset[str]], ...] = (
+    ("Measured", frozenset({"comparison", "as_usual", "per_day", "total", "visits", "so_far", "today_so_far"})),
+    ("On record", frozenset({"food_change", "medicine_change", "parasite_change", "place_change", "visitor_change"})),
+    ("From the label", frozenset({"label_lists", "label_lists_none"})),
+    ("From a source", frozenset({"may_cause", "has_sign", "base_rate", "treats", "prevents", "side_effect"})),
 )
 
 
-def _again(draft: Draft, claim: Claim, opening: str) -> None:
+def _alike(claims: list[Claim]) -> list[tuple[Claim, ...]]:
+    """Claims of one class with the same citation word, together: they open the same kind of record."""
+    grouped: dict[tuple[str, str], list[Claim]] = {}
+    for claim in claims:
+        grouped.setdefault((claim.evidence_class.value, claim.cite), []).append(claim)
+    return [tuple(group) for group in grouped.values()]
+
+
+def _again(scene: Scene, draft: Draft, claims: tuple[Claim, ...], opening: str) -> None:
+    first, told = claims[0], [_brief(scene, claim) for claim in claims]
+    between = "; " if all(text[:1].islower() for text in told) else ". "
     draft.claim(
-        claim.kind,
-        claim.evidence_class,
-        f"{opening}: {claim.text}",
-        cite=claim.cite,
-        refs=claim.refs,
-        values=claim.values,
-        window=claim.window,
-        about=claim.about,
+        first.kind,
+        first.evidence_class,
+        f"{opening}: {between.join(told)}",
+        cite=first.cite,
+        refs=tuple(ref for claim in claims for ref in claim.refs),
+        values=tuple(
+            Quantity(value.name if len(claims) == 1 else f"{claim.id}.{value.name}", value.value, value.unit)
+            for claim in claims
+            for value in claim.values
+        ),
+        window=first.window,
+        about=tuple(dict.fromkeys(name for claim in claims for name in claim.about)),
     )
+
+
+def _brief(scene: Scene, claim: Claim) -> str:
+    """A claim said again in short: a comparison by its days, the rest as it was."""
+    days = {value.name: value.value for value in claim.values}
+    series = next((name for name in claim.about if name.startswith("series:")), None)
+    if claim.kind == "comparison" and "usual_days" in days and series is not None:
+        owner = scene.ontology.property_of_noun(series.rpartition(".")[2]).owner
+        return f"{owner}, {days['days']} days against {days['usual_days']} earlier ones"
+    own_words = claim.kind in ("as_usual", "label_lists", "label_lists_none")
+    return f"{claim.text[:1].lower()}{claim.text[1:]}" if own_words else claim.text
 
 
 def correction(draft: Draft, earlier: Answer | None) -> None:
     """Answer "that's wrong": how to mark it, and what a mark does and never does."""
     draft.say(NoticeKind.SHORT, "You can mark a link or a supposed cause as wrong; no answer will use it any more")
-    if earlier is not None and earlier.chain:
-        draft.say(
-            NoticeKind.NEXT, f"The links of the last answer: {', '.join(ref.text for ref in earlier.chain[:_SHOWN])}"
-        )
+    names = _hypotheses(earlier)
+    for name in names[:_SHOWN]:
+        draft.say(NoticeKind.NEXT, f'To mark it: scentwalk wrong "{name}" --reason "..."', slot="hypothesis")
+    if earlier is not None and earlier.chain and not names:
+        links = ", ".join(ref.text for ref in earlier.chain[:_SHOWN])
+        draft.say(NoticeKind.NEXT, f"The links of the last answer: {links}", slot="link")
     draft.say(
         NoticeKind.CAUTION,
         "A mark can be undone, is shown with every answer it changes, and never touches measured values, "
         "a note's words or anything about safety",
     )
+
+
+def _hypotheses(earlier: Answer | None) -> list[str]:
+    """The suppositions of the answer before, by the name a mark uses."""
+    if earlier is None:
+        return []
+    found: list[str] = []
+    for claim in earlier.claims:
+        if claim.evidence_class is EvidenceClass.CONNECTION and len(claim.about) > 2:
+            pet, sign, *causes = (Vertex(name) for name in claim.about)
+            found.extend(hypothesis(cause, pet, sign) for cause in causes)
+    return found

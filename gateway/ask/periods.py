@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gateway.ask.change import as_usual, figure_claim, not_captured, say_verdict
+from gateway.ask.change import as_usual, figure_claim, if_seen, not_captured, say_verdict
 from gateway.ask.figures import cite_of, compare_window, total_of
+from gateway.ask.lookups import last_weights
 from gateway.ask.sources import cite, class_of
 from gateway.ask.wording import day, day_range, first_upper, joined, per_day, percent
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
     from gateway.dialogue import Question
     from gateway.model import Pet, Window
 
-__all__ = ["compare_periods", "food_since", "overview", "select_pets", "since_when", "trend"]
+__all__ = ["compare_periods", "food_since", "overview", "select_pets", "since_when", "trend", "whole_week_before"]
 
 _ALL = ("intake", "water", "activity", "rest", "restless", "scratch", "shake")
 """The measured properties an overview goes through, in the order it tells them."""
+_ALIKE = 0.10
+"""Two means within a tenth of each other are not worth calling different."""
 _UNSEEN = "vomiting, limping, urine or pain"
 
 
@@ -37,10 +40,39 @@ def trend(scene: Scene, question: Question, draft: Draft, pet: Pet, window: Wind
         draft.say(NoticeKind.SHORT, f"Nothing of {pet.name}'s {observed.owner} has been recorded yet", slot=observed.id)
         return
     say_verdict(scene, draft, figure, question.direction)
-    if observed.id == "intake":
-        draft.say(NoticeKind.CAUTION, "Treats and other bowls aren't counted")
     if observed.caveat:
         draft.say(NoticeKind.CAUTION, observed.caveat)
+    if figure.verdict is Verdict.CANNOT_TELL or figure.measured.unit == "kcal":
+        return
+    if observed.id == "intake":
+        draft.say(NoticeKind.CAUTION, "Treats and other bowls aren't counted")
+        _treats(scene, draft, pet, window)
+    if figure.verdict is Verdict.USUAL:
+        if_seen(draft, figure)
+        if observed.id == "intake":
+            last_weights(scene, draft, pet)
+
+
+def _treats(scene: Scene, draft: Draft, pet: Pet, window: Window) -> None:
+    """Treats people wrote down in the window: they are not in the bowl's figures."""
+    inside = window.interval
+    logged = [
+        entry
+        for entry in scene.reader.texts(("log",), until_ms=scene.now_ms, pet=pet.id)
+        if entry.object == "treat" and inside.start_ms <= (entry.at_ms or 0) < inside.end_ms
+    ]
+    if logged:
+        last = day(local_day(logged[-1].at_ms or 0, scene.zones), year_of=scene.today)
+        draft.claim(
+            "treats",
+            EvidenceClass.RECORDED,
+            f"{len(logged)} logged, last on {last}",
+            cite="owner's log",
+            refs=tuple(entry.ref for entry in logged),
+            values=(Quantity("treats", len(logged), "count"),),
+            window=window,
+            about=(f"pet:{pet.id}",),
+        )
 
 
 def since_when(scene: Scene, question: Question, draft: Draft, pet: Pet, window: Window) -> None:
@@ -112,8 +144,20 @@ def food_since(scene: Scene, draft: Draft, pet: Pet, food: str) -> None:
     )
 
 
-def compare_periods(scene: Scene, question: Question, draft: Draft, pet: Pet, windows: tuple[Window, Window]) -> None:
-    """Answer "this week versus last": both periods' daily means, each with its days."""
+def compare_periods(
+    scene: Scene,
+    question: Question,
+    draft: Draft,
+    pet: Pet,
+    windows: tuple[Window, Window],
+    *,
+    began: str | None = None,
+) -> None:
+    """Answer "this week versus last" and "has it helped?": both periods' daily means, each with its days.
+
+    ``began`` is the day the medicine or food in question began: the days before it against
+    the days after.
+    """
     observed = scene.ontology.properties[str(question.metric)]
     if not_captured(scene, draft, pet, observed):
         return
@@ -121,23 +165,36 @@ def compare_periods(scene: Scene, question: Question, draft: Draft, pet: Pet, wi
     known = [total for total in totals if total is not None and total.aggregate.per_day is not None]
     if len(known) < len(windows):
         draft.say(
-            NoticeKind.SHORT, "One of the two periods was not recorded, so they can't be compared", slot=observed.id
+            NoticeKind.SHORT,
+            "I can't tell: one of the two periods was not recorded, so they can't be compared",
+            slot=observed.id,
         )
     else:
-        later, earlier = known
-        now, before = later.aggregate.per_day or 0.0, earlier.aggregate.per_day or 0.0
-        if before > 0.0:
-            change = now / before - 1.0
-            way = "more" if change > 0 else "less"
-            same = round(abs(change) * 100) == 0
-            draft.say(
-                NoticeKind.SHORT, "About the same" if same else f"{percent(change)} {way} than in the days before"
-            )
+        draft.say(NoticeKind.SHORT, _against(scene, question, known[0], known[1], began))
+    draft.paragraph()
     for total in known:
         _period_claim(scene, draft, total)
     figure = compare_window(scene, pet, observed, windows[0])
     if figure is not None and figure.verdict is not Verdict.CANNOT_TELL:
         figure_claim(scene, draft, figure, rank=1)
+    if began is not None and known:
+        draft.say(
+            NoticeKind.CAUTION, "Before and after are not cause and effect; whatever else changed then counts too"
+        )
+
+
+def _against(scene: Scene, question: Question, later: Total, earlier: Total, began: str | None) -> str:
+    """The later period against the earlier one in a sentence, in the asker's word."""
+    now, before = later.aggregate.per_day or 0.0, earlier.aggregate.per_day or 0.0
+    change = 0.0 if before <= 0.0 else now / before - 1.0
+    same = abs(change) < _ALIKE
+    when = "than in the days before" if began is None else f"than before {day(began, year_of=scene.today)}"
+    size = f"{percent(change)} {'more' if change > 0 else 'less'} {when}"
+    if began is None or question.direction not in ("up", "down"):
+        return f"About the same: {size}" if same else size
+    word = "drop" if question.direction == "down" else "rise"
+    as_asked = not same and (change < 0) is (question.direction == "down")
+    return f"{first_upper(later.observed.owner)} is {size}" if as_asked else f"No {word} shows: {size}"
 
 
 def _period_claim(scene: Scene, draft: Draft, total: Total) -> None:

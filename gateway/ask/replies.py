@@ -6,14 +6,17 @@ not, and which device or record would have known.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from gateway.ask import amounts, lookups, periods
+from gateway.ask import advice, amounts, blame, labelled, lineup, lookups, medlog, periods
+from gateway.ask.answer import EXPLAINED_WORDS
 from gateway.ask.explain import explain_change
-from gateway.ask.wording import day, joined
-from gateway.dialogue import NoticeKind
+from gateway.ask.wording import joined
+from gateway.dialogue import EvidenceClass, NoticeKind
 from gateway.measure.days import add_days, local_day
 from gateway.model import PetStatus
 
@@ -29,6 +32,13 @@ CAN_ASK = (
     "why something changed, how much or how often, since when, whether it is more than usual, "
     "who more, what is in a food, what is on file, or whether a device still works"
 )
+_UNREADABLE = {
+    "empty": "No question arrived",
+    "too_long": "That is longer than I read (500 characters)",
+    "unreadable": "I can't read that",
+}
+_SUBJECT_AFTER = frozenset({"is", "does", "did", "has", "was", "will", "can", "should", "do", "ist", "hat", "kann"})
+"""Auxiliaries a pet's name follows in a question ("Why is Rex scratching?")."""
 _MOST_PETS = 4
 _AROUND_DAYS = 28
 
@@ -67,6 +77,11 @@ class _Turn:
 def reply(scene: Scene, question: Question, draft: Draft, *, earlier: Answer | None) -> None:
     """Write the reply to a question that names no danger."""
     turn = _Turn(scene, question, draft, earlier)
+    stranger = _stranger(turn)
+    if stranger is not None:
+        known = joined([pet.name for pet in scene.home.pets]) or "nobody yet"
+        draft.say(NoticeKind.CLARIFY, f"No pet called {stranger} lives here; known: {known}", slot="pet")
+        return
     if question.pets == ("?",) or question.answer_class == "clarify":
         _clarify(turn)
         return
@@ -79,30 +94,60 @@ def reply(scene: Scene, question: Question, draft: Draft, *, earlier: Answer | N
     _REPLIES.get(question.intent, _refuse)(turn)
 
 
+def _stranger(turn: _Turn) -> str | None:
+    """A name nobody here bears, standing where a pet's name would: after "is", "has", or with 's.
+
+    The reader found no pet by name, and the word is written with a capital inside the sentence.
+    """
+    question = turn.question
+    if not question.unmatched or any(mention.kind == "pet" for mention in question.mentions):
+        return None
+    words = re.findall(r"[^\W\d_]+(?:['\N{RIGHT SINGLE QUOTATION MARK}]s)?", question.text)
+    for before, word in pairwise(words):
+        bare = re.split(r"['\N{RIGHT SINGLE QUOTATION MARK}]", word)[0]
+        named = bare[:1].isupper() and not bare.isupper() and bare.casefold() in question.unmatched
+        if named and (before.casefold() in _SUBJECT_AFTER or word != bare):
+            return bare
+    return None
+
+
 def _clarify(turn: _Turn) -> None:
     """Ask back, naming the candidates; nothing is guessed."""
     known = {pet.id: pet.name for pet in turn.scene.home.pets}
     names = [known.get(one, one) for one in turn.question.candidates] or [known[one] for one in sorted(known)]
-    turn.draft.say(NoticeKind.CLARIFY, f"Which pet do you mean: {joined(names, last='or')}?")
+    if not names:
+        turn.draft.say(NoticeKind.CLARIFY, "No pet is set up here yet; import a household first", slot="pet")
+        return
+    turn.draft.say(NoticeKind.CLARIFY, f"Which pet do you mean: {joined(names, last='or')}?", slot="pet")
 
 
 def _refuse(turn: _Turn) -> None:
     """A question that cannot be read, or is not about this home: say so, and what can be asked."""
-    rule = turn.question.rule
-    opening = {
-        "empty": "No question arrived",
-        "too_long": "That is longer than I read (500 characters)",
-        "unreadable": "I can't read that",
-    }.get(rule, "That is not something the records of this home can answer")
+    opening = _UNREADABLE.get(turn.question.rule, "That is not something the records of this home can answer")
     if turn.question.answer_class == "GENERAL":
-        opening = "No record of this home can answer that; that is yours to decide, and your vet's where it is health"
+        _general(turn)
+        return
     turn.draft.say(NoticeKind.SHORT, opening)
     turn.draft.say(NoticeKind.NEXT, f"You can ask {CAN_ASK}")
 
 
-def _each_pet(turn: _Turn, say: Callable[[Pet], None]) -> None:
-    """One paragraph a pet, its name first where there are several."""
+def _general(turn: _Turn) -> None:
+    """Advice no record holds: labelled as such, without a number, a drug or a reassurance."""
     pets = turn.pets()
+    whose = f"{pets[0].name}'s" if len(pets) == 1 else "your pets'"
+    turn.draft.say(NoticeKind.SHORT, "No record of this home can answer that", slot="source")
+    turn.draft.claim(
+        "general",
+        EvidenceClass.GENERAL,
+        f"General knowledge, not from {whose} records: it depends on the animals, the home and the people in it; "
+        "where health is concerned, ask your vet",
+    )
+
+
+def _each_pet(turn: _Turn, say: Callable[[Pet], None]) -> None:
+    """One paragraph a pet, its name first where there are several, each with its own words."""
+    pets = turn.pets()
+    turn.draft.words *= max(1, min(len(pets), _MOST_PETS))
     for pet in pets[:_MOST_PETS]:
         if len(pets) > 1:
             turn.draft.paragraph()
@@ -112,6 +157,7 @@ def _each_pet(turn: _Turn, say: Callable[[Pet], None]) -> None:
 
 def _explain(turn: _Turn) -> None:
     window = turn.window()
+    turn.draft.words = EXPLAINED_WORDS
     _each_pet(turn, lambda pet: explain_change(turn.scene, turn.question, turn.draft, pet, window))
 
 
@@ -135,6 +181,25 @@ def _onset(turn: _Turn) -> None:
             periods.since_when(turn.scene, turn.question, turn.draft, pet, window)
 
 
+def _cause(turn: _Turn) -> None:
+    """Judge X where it is blamed, count days where they should line up, go pet by pet for "the others"."""
+    scene, question, draft = turn.scene, turn.question, turn.draft
+    draft.words = EXPLAINED_WORDS
+    if question.metric is not None and question.direction is None and len(question.pets) > 1:
+        lineup.others_on_it(scene, question, draft, turn.pets(), turn.window())
+    elif question.metric is not None and question.direction is None:
+        _each_pet(turn, lambda pet: lineup.lines_up(scene, question, draft, pet))
+    else:
+        window = turn.window()
+        _each_pet(turn, lambda pet: blame.cause_check(scene, question, draft, pet, window))
+
+
+def _before(turn: _Turn) -> None:
+    window = turn.window()
+    turn.draft.words = EXPLAINED_WORDS
+    _each_pet(turn, lambda pet: blame.before_change(turn.scene, turn.question, turn.draft, pet, window))
+
+
 def _event_kind(turn: _Turn) -> str:
     return "refill" if turn.question.metric == "refill" else "meal"
 
@@ -144,17 +209,25 @@ def _device_subject(turn: _Turn) -> str | None:
     return named[0] if len(named) == 1 else None
 
 
+def _measured_event(turn: _Turn) -> bool:
+    """Whether the event asked about is one that a bowl records (a meal, a refill)."""
+    return turn.question.metric in ("intake", "meals", "meal_time", "eat_rate", "refill")
+
+
 def _event_when(turn: _Turn) -> None:
-    if turn.question.metric is None:
-        lookups.logged(turn.scene, turn.question, turn.draft, turn.pets())
+    if not _measured_event(turn) or any(s.startswith(("med:", "event:")) for s in turn.question.subjects):
+        _each_pet(turn, lambda pet: medlog.last_logged(turn.scene, turn.question, turn.draft, pet))
         return
     for pet in turn.pets() or (None,):
         amounts.last_event(turn.scene, turn.draft, _event_kind(turn), pet=pet, device=_device_subject(turn))
 
 
 def _event_check(turn: _Turn) -> None:
-    if turn.question.metric is None:
-        lookups.logged(turn.scene, turn.question, turn.draft, turn.pets())
+    if not _measured_event(turn):
+        if turn.question.metric is None:
+            _each_pet(turn, lambda pet: medlog.given(turn.scene, turn.question, turn.draft, pet))
+        else:
+            _quantity(turn)
         return
     for pet in turn.pets() or (None,):
         amounts.events_in(
@@ -170,21 +243,26 @@ def _compare_pets(turn: _Turn) -> None:
 def _compare_periods(turn: _Turn) -> None:
     scene, label = turn.scene, turn.question.window_label or ""
     for pet in turn.pets()[:_MOST_PETS]:
-        if label.startswith("AROUND:"):
-            changed = lookups.exposure_start(scene, turn.question, pet)
-            if changed is None:
-                turn.draft.say(NoticeKind.SHORT, "When that began is not on file, so before and after can't be cut")
-                continue
-            turn.draft.say(NoticeKind.ABSENCE, f"Counted from {day(changed, year_of=scene.today)}")
-            last = min(add_days(changed, _AROUND_DAYS), scene.today)
-            windows = (
-                scene.window("AFTER", min(add_days(changed, 1), last), last),
-                scene.window("BEFORE", add_days(changed, -_AROUND_DAYS), add_days(changed, -1)),
-            )
-        else:
+        if not label.startswith("AROUND:"):
             later = turn.window()
             windows = (later, periods.whole_week_before(scene, later))
-        periods.compare_periods(scene, turn.question, turn.draft, pet, windows)
+            periods.compare_periods(scene, turn.question, turn.draft, pet, windows)
+            continue
+        changed = lookups.exposure_start(scene, turn.question, pet)
+        if changed is None:
+            turn.draft.say(
+                NoticeKind.SHORT,
+                "I can't tell: when that began is not on file, so before and after can't be cut",
+                slot="exposure",
+                device="people",
+            )
+            continue
+        last = min(add_days(changed, _AROUND_DAYS), scene.today)
+        windows = (
+            scene.window("AFTER", min(add_days(changed, 1), last), last),
+            scene.window("BEFORE", add_days(changed, -_AROUND_DAYS), add_days(changed, -1)),
+        )
+        periods.compare_periods(scene, turn.question, turn.draft, pet, windows, began=changed)
 
 
 def _select_pets(turn: _Turn) -> None:
@@ -195,9 +273,26 @@ def _overview(turn: _Turn) -> None:
     _each_pet(turn, lambda pet: periods.overview(turn.scene, turn.draft, pet, turn.scene.week()))
 
 
+def _need_vet(turn: _Turn) -> None:
+    window = turn.window()
+    _each_pet(turn, lambda pet: advice.need_vet(turn.scene, turn.draft, pet, window))
+
+
+def _enough(turn: _Turn) -> None:
+    window = turn.window()
+    _each_pet(turn, lambda pet: advice.enough(turn.scene, turn.question, turn.draft, pet, window))
+
+
+def _vet_summary(turn: _Turn) -> None:
+    window = turn.window()
+    turn.draft.words = EXPLAINED_WORDS
+    _each_pet(turn, lambda pet: advice.vet_summary(turn.scene, turn.draft, pet, window))
+
+
 _REPLIES: dict[str, Callable[[_Turn], None]] = {
     "explain_change": _explain,
-    "cause_check": _explain,
+    "cause_check": _cause,
+    "before_change": _before,
     "trend": _trend,
     "quantity": _quantity,
     "onset": _onset,
@@ -207,15 +302,23 @@ _REPLIES: dict[str, Callable[[_Turn], None]] = {
     "compare_periods": _compare_periods,
     "select_pets": _select_pets,
     "overview": _overview,
+    "need_vet": _need_vet,
+    "enough": _enough,
+    "too_heavy": lambda turn: _each_pet(turn, lambda pet: advice.too_heavy(turn.scene, turn.draft, pet)),
+    "vet_summary": _vet_summary,
+    "switch_back": lambda turn: advice.switch_back(turn.scene, turn.question, turn.draft, turn.pets()),
+    "why_notice": lambda turn: advice.why_notice(turn.scene, turn.draft),
     "record_lookup": lambda turn: lookups.records(turn.scene, turn.question, turn.draft, turn.pets()),
-    "ingredient_lookup": lambda turn: lookups.ingredients(turn.scene, turn.question, turn.draft),
-    "food_ok": lambda turn: lookups.sources_on(turn.scene, turn.question, turn.draft),
-    "reference": lambda turn: lookups.sources_on(turn.scene, turn.question, turn.draft),
-    "normal_check": lambda turn: _trend(turn) if turn.question.pets else lookups.sources_on(
+    "ingredient_lookup": lambda turn: labelled.ingredients(turn.scene, turn.question, turn.draft),
+    "food_ok": lambda turn: labelled.food_ok(turn.scene, turn.question, turn.draft),
+    "reference": lambda turn: labelled.sources_on(turn.scene, turn.question, turn.draft),
+    "normal_check": lambda turn: _trend(turn) if turn.question.pets else labelled.normal_of(
         turn.scene, turn.question, turn.draft
     ),
-    "med_safety": lambda turn: lookups.sources_on(turn.scene, turn.question, turn.draft),
-    "med_timing": lambda turn: lookups.medicine(turn.scene, turn.question, turn.draft, turn.pets()),
+    "med_safety": lambda turn: labelled.medicine_words(turn.scene, turn.question, turn.draft),
+    "med_timing": lambda turn: _each_pet(
+        turn, lambda pet: medlog.timing(turn.scene, turn.question, turn.draft, pet)
+    ),
     "device_status": lambda turn: lookups.devices(turn.scene, turn.question, turn.draft),
     "provenance": lambda turn: lookups.provenance(turn.scene, turn.question, turn.draft, turn.earlier),
     "correction": lambda turn: lookups.correction(turn.draft, turn.earlier),

@@ -1,4 +1,7 @@
-"""Whose word a piece of evidence is: its class, its citation word, and the sentence it says."""
+"""Whose word a piece of evidence is: its class, its citation word, and the sentence it says.
+
+And which records speak of a thing: its words stand in them next to each other, or they don't.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,16 @@ from typing import TYPE_CHECKING
 from gateway.ask.wording import day
 from gateway.dialogue import EvidenceClass
 from gateway.measure.days import local_day
+from gateway.ontology.recognise import fold_alias, tokens_of
 
 if TYPE_CHECKING:
     from gateway.ask.scene import Scene
+    from gateway.dialogue import Question
     from gateway.model import Evidence, Link, RecordRef
 
-__all__ = ["cite", "class_of", "first_of", "quoted"]
+__all__ = ["cite", "class_of", "first_of", "mentions", "quote", "quoted", "subject_words"]
+
+_LONGEST_QUOTE = 300
 
 _CLASS = {
     "event": EvidenceClass.MEASURED,
@@ -72,3 +79,28 @@ def first_of(link: Link, *kinds: str) -> Evidence | None:
         if piece.record.kind in kinds and piece.mass.true > 0.0:
             return piece
     return None
+
+
+def subject_words(scene: Scene, question: Question) -> tuple[tuple[str, ...], ...]:
+    """Folded words of what was asked about, to find the records that mention it."""
+    names = scene.reader.vertex_labels()
+    found = []
+    for subject in question.subjects:
+        kind, _, name = subject.partition(":")
+        if kind in ("src", "event"):
+            continue
+        found.append(fold_alias(names.get(subject, name.replace("_", " "))))
+    return tuple(found)
+
+
+def mentions(text: str, words: tuple[str, ...]) -> bool:
+    """Whether the words stand in the text next to each other; a plural s is no difference."""
+    have = [token.text.rstrip("s") for token in tokens_of(text)]
+    want = [word.rstrip("s") for word in words]
+    return any(have[at : at + len(want)] == want for at in range(len(have) - len(want) + 1))
+
+
+def quote(text: str) -> str:
+    """A text word for word in quotation marks, on one line; a very long one cut where a word ends."""
+    whole = " ".join(text.split())
+    return f'"{whole}"' if len(whole) <= _LONGEST_QUOTE else f'"{whole[:_LONGEST_QUOTE].rsplit(" ", 1)[0]} ..."'

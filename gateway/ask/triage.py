@@ -6,9 +6,9 @@ device can see is named. Nothing is asked before the numbers stand there.
 
 from __future__ import annotations
 
-from datetime import date
 from typing import TYPE_CHECKING
 
+from gateway.ask.advice import signalment
 from gateway.ask.safety import Triage, order_of
 from gateway.ask.safety import triage as fixed_words
 from gateway.ask.sources import cite
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["is_urgent", "say_amber", "triage"]
 
+_NEVER_CUT = 1000
+"""Words: what is read to a vet on the phone is never shortened."""
 _NO_LINE = "your vet or the nearest emergency clinic; no number of theirs is on file"
 
 
@@ -56,6 +58,7 @@ def _contact_on_file(scene: Scene, question: Question) -> tuple[str, int] | None
 def triage(scene: Scene, question: Question, draft: Draft) -> None:
     """Write the conservative answer whole."""
     content = _content(scene, question)
+    draft.words = _NEVER_CUT
     for line in content.first:
         draft.say(NoticeKind.TRIAGE, line)
     draft.say(NoticeKind.TRIAGE, f"Call: {'; '.join(content.phones) or _NO_LINE}")
@@ -86,7 +89,7 @@ def say_amber(scene: Scene, question: Question, draft: Draft) -> None:
 
 def _for_the_phone(scene: Scene, draft: Draft, pet: Pet) -> None:
     """Species, breed, age, sex; last weight; last meal seen; recorded medicines; what nothing sees."""
-    draft.say(NoticeKind.TRIAGE, f"For the phone: {pet.name}, {_signalment(scene, pet)}")
+    draft.say(NoticeKind.TRIAGE, f"For the phone: {pet.name}, {signalment(scene, pet)}")
     _last_weight(scene, draft, pet)
     _last_meal(scene, draft, pet)
     _medicines(scene, draft, pet)
@@ -94,21 +97,6 @@ def _for_the_phone(scene: Scene, draft: Draft, pet: Pet) -> None:
     if "litter_box" not in kinds and pet.species == "cat":
         draft.say(NoticeKind.ABSENCE, "No litter box is connected, so nothing here shows whether urine was passed")
     draft.say(NoticeKind.ABSENCE, "Nothing the devices record can rule out harm")
-
-
-def _signalment(scene: Scene, pet: Pet) -> str:
-    parts = [pet.breed or pet.species]
-    if pet.breed is not None and pet.species not in pet.breed:
-        parts.append(pet.species)
-    if pet.born is not None:
-        born, today = date.fromisoformat(pet.born), date.fromisoformat(scene.today)
-        months = (today.year - born.year) * 12 + today.month - born.month - (today.day < born.day)
-        parts.append(f"{months // 12} years" if months >= 24 else f"{max(months, 0)} months")
-    sex = {"male": "male", "female": "female", "m": "male", "f": "female"}.get(pet.sex or "")
-    if sex is not None:
-        neutered = {True: "neutered ", False: "not neutered, ", None: ""}[pet.neutered]
-        parts.append(f"{neutered}{sex}")
-    return ", ".join(parts)
 
 
 def _last_weight(scene: Scene, draft: Draft, pet: Pet) -> None:
@@ -174,7 +162,7 @@ def _medicines(scene: Scene, draft: Draft, pet: Pet) -> None:
     draft.claim(
         "medicines",
         EvidenceClass.RECORDED,
-        f"On file: {named}",
+        f"On file: {first_upper(named)}",
         cite=cite(scene, refs[0]),
         refs=refs,
         about=(f"pet:{pet.id}",),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "amount",
     "clock_time",
+    "count_word",
     "day",
     "day_range",
     "first_upper",
@@ -25,7 +26,9 @@ __all__ = [
     "percent",
     "percent_range",
     "possessive",
+    "pronoun",
     "usual_of",
+    "weekday",
 ]
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -125,6 +128,11 @@ def day(iso: str, *, year_of: str | None = None) -> str:
     return text if year_of is None or year_of[:4] == iso[:4] else f"{text} {when.year}"
 
 
+def weekday(iso: str) -> str:
+    """The day of the week of an ISO date: "Sat"."""
+    return ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")[date.fromisoformat(iso).weekday()]
+
+
 def day_range(first: str, last: str, *, year_of: str | None = None) -> str:
     """Two ISO dates as "Jul 8-14" or "Jun 28-Jul 4"; one date where they are equal."""
     if first == last:
@@ -149,11 +157,22 @@ def possessive(pet: Pet) -> str:
     return f"{pet.name}'s" if not pet.name.endswith("s") else f"{pet.name}'"
 
 
+def pronoun(pet: Pet) -> str:
+    """Say "he" or "she" where the sex is on file, else the name."""
+    return {"male": "he", "m": "he", "female": "she", "f": "she"}.get(pet.sex or "", pet.name)
+
+
 def joined(words: Sequence[str], *, last: str = "and") -> str:
     """Enumerate: "a", "a and b", "a, b and c"."""
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} {last} {words[-1]}"
+
+
+def count_word(number: int) -> str:
+    """Small counts as words: "two", "three"."""
+    words = ("no", "one", "two", "three", "four", "five", "six")
+    return words[number] if 0 <= number < len(words) else str(number)
 
 
 def first_upper(text: str) -> str:

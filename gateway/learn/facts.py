@@ -77,6 +77,7 @@ def refresh_facts(tx: Transaction, ontology: Ontology) -> Facts:
     _series_facts(facts, tx, home, ontology)
     _food_facts(facts, tx, home, ontology)
     _log_facts(facts, tx.texts(("log",), until_ms=2**62), home, ontology)
+    _noted_facts(facts, tx)
     for document in facts.documents:
         tx.save_document(document, added_ms=0)
     for record in facts.records:
@@ -276,6 +277,17 @@ def _log_facts(facts: Facts, logs: tuple[TextRecord, ...], home: Household, onto
         for pet in home.pets if entry.pet is None else (home.pet(entry.pet),):
             edge = Edge(Vertex(f"pet:{pet.id}"), kind.relation, head, entry.at_ms, entry.until_ms)
             facts.edge(edge, entry.ref, _STATED, witness="owner", reliability=owner)
+
+
+def _noted_facts(facts: Facts, tx: Transaction) -> None:
+    """What a vet's note says of medicines: read once, when the note was kept, and kept with it."""
+    for piece in tx.evidence():
+        if piece.record.kind != "note":
+            continue
+        edge = tx.edge(piece.edge)
+        if edge is not None and edge.relation in DERIVED_RELATIONS:
+            facts.edges[edge.ref.text] = edge
+            facts.evidence.append(piece)
 
 
 def _log_head(entry: TextRecord, kind: LogKind, home: Household) -> Vertex:

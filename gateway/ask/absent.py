@@ -1,0 +1,185 @@
+"""What is not there: slots without a change, rivals nobody wrote down, links marked wrong.
+
+Absence is structural: each sentence names the empty slots, so that whoever reads the answer
+by machine finds them too. What is on file of the standing rivals is said with its record.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gateway.ask.wording import day, first_upper, joined, pronoun
+from gateway.dialogue import EvidenceClass, NoticeKind
+from gateway.measure.days import local_day
+
+if TYPE_CHECKING:
+    from gateway.ask.answer import Draft
+    from gateway.ask.causes import Candidates
+    from gateway.ask.scene import Scene
+    from gateway.model import Chain, Link, NearMiss, Pet, Vertex
+    from gateway.stored import TextRecord
+
+__all__ = ["marked_wrong", "next_steps", "nothing_on_file", "rivals_not_on_file", "slot_words", "walled"]
+
+_FRESH_DAYS = 90
+"""A log entry older than a season no longer speaks for today."""
+_NEAR_SHOWN = 2
+_RIVALS_TOLD = 4
+_DAY_MS = 86_400_000
+_LOOK = {"sign:itch": "look at skin and ears", "sign:ear_trouble": "look into the ears"}
+_SLOT_WORDS = {
+    "food": "food change",
+    "medicine": "medicine",
+    "parasite": "flea treatment",
+    "visitor": "visitor",
+    "place": "trip",
+    "device": "collar or bowl change",
+}
+
+
+def slot_words(chain: Chain) -> str:
+    """A cause by its slot: "the food", "the lapsed treatment"."""
+    return {
+        "food": "the food",
+        "parasite": "the lapsed treatment",
+        "medicine": "the medicine",
+        "place": "the stay",
+        "visitor": "the visitor",
+        "device": "the device",
+    }[chain.slot]
+
+
+def nothing_on_file(scene: Scene, draft: Draft, candidates: Candidates) -> None:
+    """Absence, slot by slot: changed without a link, unchanged since when, or not recorded."""
+    for miss in candidates.near_misses[:_NEAR_SHOWN]:
+        draft.say(NoticeKind.ABSENCE, f"{first_upper(miss.what)}{_on(scene, miss)}: {miss.reason}", slot="near_miss")
+    still = [slot for slot in candidates.slots if slot.state == "unchanged" and slot.name == "food"]
+    for slot in still:
+        if slot.since_ms is not None:
+            since = day(local_day(slot.since_ms, scene.zones), year_of=scene.today)
+            draft.say(NoticeKind.ABSENCE, f"Food unchanged since {since} ({slot.what})", slot="food")
+    quiet = [slot.name for slot in candidates.slots if slot.state != "changed" and slot not in still]
+    if quiet:
+        words = joined([_SLOT_WORDS[name] for name in quiet], last="or")
+        draft.say(NoticeKind.ABSENCE, f"In the 21 days before, no {words} is on file", slot="+".join(quiet))
+
+
+def _on(scene: Scene, miss: NearMiss) -> str:
+    """The date of a near-miss, read from its edge's own reference."""
+    began = miss.refs[-1].key.rpartition("|")[2] if miss.refs and miss.refs[-1].kind == "edge" else "-"
+    if not began.lstrip("-").isdecimal():
+        return ""
+    return f" on {day(local_day(int(began), scene.zones), year_of=scene.today)}"
+
+
+def walled(scene: Scene, draft: Draft, candidates: Candidates) -> None:
+    """What the owner's own mark took out of this answer, and how to take the mark back."""
+    if not candidates.walled:
+        return
+    named = joined(list(dict.fromkeys(slot_words(chain) for chain in candidates.walled)))
+    marks = _marks_on(scene, candidates.walled)
+    draft.say(NoticeKind.CAUTION, f"Left out because you marked it wrong: {named}. {marks}", slot="marked_wrong")
+
+
+def _marks_on(scene: Scene, chains: tuple[Chain, ...]) -> str:
+    edges = {ref.text for chain in chains for ref in chain.links}
+    causes = {chain.cause.name for chain in chains}
+    numbers = [
+        number
+        for number, edge, hypothesis, _, _ in scene.reader.walls(at_ms=scene.now_ms)
+        if edge in edges or (hypothesis is not None and hypothesis.partition(">")[0] in causes)
+    ]
+    return _undo_words(numbers)
+
+
+def _undo_words(numbers: list[int]) -> str:
+    return f"To undo: {joined([f'scentwalk undo {number}' for number in numbers])}"
+
+
+def marked_wrong(scene: Scene, draft: Draft, links: tuple[Link, ...]) -> None:
+    """Say which of these links the owner marked wrong, where an answer would have used them."""
+    refs = {link.edge.ref.text for link in links if link.marked_wrong}
+    numbers = [number for number, edge, _, _, _ in scene.reader.walls(at_ms=scene.now_ms) if edge in refs]
+    if numbers:
+        draft.say(
+            NoticeKind.CAUTION,
+            f"Left out because you marked it wrong. {_undo_words(numbers)}",
+            slot="marked_wrong",
+        )
+
+
+def rivals_not_on_file(
+    scene: Scene, draft: Draft, pet: Pet, sign: Vertex, *, told: frozenset[str] = frozenset()
+) -> None:
+    """What a vet would ask first: what is on file of it, and what nobody wrote down.
+
+    ``told`` are slots the answer has spoken of already.
+    """
+    logs = scene.reader.texts(("log",), until_ms=scene.now_ms, pet=pet.id)
+    missing: dict[str, str] = {}
+    for rival in scene.ontology.signs[sign.name.partition(":")[2]].rivals:
+        if rival.slot in told or (rival.slot == "season" and _a_year_recorded(scene)):
+            continue
+        entries = [entry for entry in logs if rival.log is not None and entry.object == rival.log]
+        if entries and _fresh(scene, entries[-1]):
+            _on_file(scene, draft, entries[-1])
+            continue
+        missing[rival.id if rival.slot in ("vet", "none") else rival.slot] = rival.short
+    named = dict(list(missing.items())[:_RIVALS_TOLD])
+    if named:
+        draft.say(NoticeKind.ABSENCE, f"Not on file: {joined(list(named.values()), last='or')}", slot="+".join(named))
+
+
+def _fresh(scene: Scene, entry: TextRecord) -> bool:
+    return (entry.at_ms or 0) >= scene.now_ms - _FRESH_DAYS * _DAY_MS
+
+
+def _on_file(scene: Scene, draft: Draft, entry: TextRecord) -> None:
+    if any(entry.ref in claim.refs for claim in draft.claims):
+        return
+    when = day(local_day(entry.at_ms or 0, scene.zones), year_of=scene.today)
+    draft.claim(
+        "rival_on_file",
+        EvidenceClass.RECORDED,
+        f"{first_upper(entry.title)} on {when}",
+        cite="owner's log",
+        refs=(entry.ref,),
+        about=() if entry.pet is None else (f"pet:{entry.pet}",),
+        rank=3,
+    )
+
+
+def _a_year_recorded(scene: Scene) -> bool:
+    first = scene.reader.first_day()
+    return first is not None and scene.today[:4] > first[:4] and scene.today[5:] >= first[5:]
+
+
+def next_steps(scene: Scene, draft: Draft, pet: Pet, sign: Vertex, chains: tuple[Chain, ...]) -> None:
+    """One paragraph of what helps: log, look, call."""
+    rivals = scene.ontology.signs[sign.name.partition(":")[2]].rivals
+    logged = {
+        entry.object
+        for entry in scene.reader.texts(("log",), until_ms=scene.now_ms, pet=pet.id)
+        if _fresh(scene, entry)
+    }
+    to_log = [rival for rival in rivals if rival.log is not None and rival.log not in logged]
+    steps = [f"log {'a' if 'weight' in to_log[0].short else 'the last'} {_bare(to_log[0].short)}"] if to_log else []
+    if sign.name in _LOOK:
+        steps.append(_LOOK[sign.name])
+    if any(chain.slot == "food" for chain in chains):
+        steps.append("ask your vet before changing food")
+    when = f"if {pronoun(pet)} seems unwell"
+    if chains:
+        what = f"Next: {', '.join(steps)}" if steps else "A change that lasts is worth a call to your vet"
+        draft.say(NoticeKind.NEXT, f"{what}; sooner {when}")
+        return
+    if steps:
+        draft.say(NoticeKind.NEXT, f"Next: {joined(steps)}")
+    draft.say(
+        NoticeKind.NEXT,
+        f"A change without a known reason is worth a call to your vet this week; today {when} or stops eating",
+    )
+
+
+def _bare(short: str) -> str:
+    return short.removeprefix("a recent ").removeprefix("a ")

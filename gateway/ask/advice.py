@@ -1,0 +1,246 @@
+"""What only people can judge: a vet or not, enough, too heavy, going back, what to tell the vet.
+
+None of these has its answer in a record. Each says what the records hold towards it, what no
+device can see, and who can judge; never a reassurance, a ration, a drug or a diagnosis.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING
+
+from gateway.ask.amounts import logged_level
+from gateway.ask.blame import exposures, say_exposures
+from gateway.ask.change import figure_claim, not_captured, say_verdict, verdict_words
+from gateway.ask.figures import compare_window
+from gateway.ask.lookups import last_weights
+from gateway.ask.sources import cite, mentions
+from gateway.ask.wording import first_upper, joined, possessive, pronoun
+from gateway.dialogue import EvidenceClass, NoticeKind
+from gateway.measure.days import add_days
+from gateway.model import Verdict
+
+if TYPE_CHECKING:
+    from gateway.ask.answer import Draft
+    from gateway.ask.figures import Figure
+    from gateway.ask.scene import Scene
+    from gateway.dialogue import Question
+    from gateway.model import Pet, Window
+
+__all__ = ["enough", "need_vet", "signalment", "switch_back", "too_heavy", "vet_phone", "vet_summary", "why_notice"]
+
+_MEASURED = ("intake", "water", "activity", "rest", "restless", "scratch", "shake")
+_UNSEEN = "vomiting, limping, urine or pain"
+_CHANGED = (Verdict.UP, Verdict.DOWN)
+_LISTED = 4
+_LOOK_BACK_DAYS = 90
+_DAY_MS = 86_400_000
+
+
+def vet_phone(scene: Scene) -> str:
+    """The vet's number as stored, in brackets, or nothing."""
+    phones = [person.phone for person in scene.home.people if "vet" in person.role and person.phone]
+    vet = [person.phone for person in scene.home.people if person.role == "vet" and person.phone]
+    return f" ({(vet or phones)[0]})" if vet or phones else ""
+
+
+def _figures(scene: Scene, pet: Pet, window: Window) -> list[Figure]:
+    """Every measured property of the pet that has a figure for the window."""
+    found = []
+    for name in _MEASURED:
+        observed = scene.ontology.properties[name]
+        figure = compare_window(scene, pet, observed, window) if scene.devices_of(pet.id, observed) else None
+        if figure is not None:
+            found.append(figure)
+    return found
+
+
+def need_vet(scene: Scene, draft: Draft, pet: Pet, window: Window) -> None:
+    """Answer "does he need a vet?": what changed, what can't be seen, when to call."""
+    figures = _figures(scene, pet, window)
+    changed = [figure for figure in figures if figure.verdict in _CHANGED]
+    if changed:
+        opening = "That is for a vet to say; a clear change is a reason to call this week"
+    elif figures:
+        opening = "I can't decide that. The devices show no clear change, which rules nothing out"
+    else:
+        opening = f"I can't decide that, and nothing of {pet.name} is recorded here"
+    draft.say(NoticeKind.SHORT, opening, slot=None if figures else "device", device=None if figures else "tracker")
+    draft.paragraph()
+    for figure in changed:
+        figure_claim(scene, draft, figure, opening=first_upper(figure.observed.owner))
+    draft.paragraph()
+    draft.say(NoticeKind.ABSENCE, f"No device here sees {_UNSEEN}", slot="unseen")
+    draft.say(
+        NoticeKind.CAUTION,
+        f"Call today if {pronoun(pet)} is weak, hides, breathes oddly, has eaten nothing for a day or keeps vomiting; "
+        f"when you are unsure, call anyway{vet_phone(scene)}",
+    )
+
+
+def enough(scene: Scene, question: Question, draft: Draft, pet: Pet, window: Window) -> None:
+    """Answer "is he drinking enough?": against the pet's own usual, which is no ration."""
+    observed = scene.ontology.properties[str(question.metric)]
+    if not_captured(scene, draft, pet, observed):
+        return
+    figure = compare_window(scene, pet, observed, window)
+    if figure is None:
+        draft.say(NoticeKind.SHORT, f"Nothing of {pet.name}'s {observed.owner} has been recorded yet", slot=observed.id)
+        return
+    if figure.verdict is Verdict.CANNOT_TELL:
+        say_verdict(scene, draft, figure, None)
+    else:
+        draft.say(
+            NoticeKind.SHORT,
+            f"What is enough no record says; against {possessive(pet)} own past it is {verdict_words(figure)}",
+            slot="ration",
+        )
+        draft.paragraph()
+        figure_claim(scene, draft, figure)
+    draft.paragraph()
+    if observed.id == "intake":
+        last_weights(scene, draft, pet)
+        draft.say(NoticeKind.CAUTION, "Treats and other bowls aren't counted. Weight over weeks says more than grams")
+    if observed.id == "water":
+        draft.say(NoticeKind.CAUTION, "Water in food and other bowls isn't counted")
+    draft.say(NoticeKind.CAUTION, f"How much {pronoun(pet)} should get is your vet's to say{vet_phone(scene)}")
+
+
+def too_heavy(scene: Scene, draft: Draft, pet: Pet) -> None:
+    """Answer "is she too heavy?": the weights on file, and whose hands can tell."""
+    weights = last_weights(scene, draft, pet, opening="A weight alone can't say that; your vet's hands on the ribs can")
+    if not weights:
+        logged_level(scene, draft, pet, scene.ontology.properties["weight"])
+    draft.say(NoticeKind.ABSENCE, "No body condition score is on file", slot="body_condition", device="people")
+    draft.say(NoticeKind.NEXT, "Weigh on the same scale once a week, and ask your vet for a body condition score")
+
+
+# --- for the vet -------------------------------------------------------------------------------------
+
+
+def vet_summary(scene: Scene, draft: Draft, pet: Pet, window: Window) -> None:
+    """Answer "what do I tell the vet?": who, what changed when, what was given, what nobody saw."""
+    draft.say(NoticeKind.SHORT, f"For the vet: {pet.name}, {signalment(scene, pet)}")
+    draft.paragraph()
+    figures = _figures(scene, pet, window)
+    changed = [figure for figure in figures if figure.verdict in _CHANGED]
+    for figure in changed:
+        figure_claim(scene, draft, figure, opening=first_upper(figure.observed.owner))
+    steady = [figure for figure in figures if figure.verdict is Verdict.USUAL]
+    if steady:
+        words = joined([figure.observed.words[0] for figure in steady])
+        draft.claim(
+            "as_usual",
+            EvidenceClass.MEASURED,
+            f"{first_upper(words)} as usual",
+            cite="; ".join(
+                dict.fromkeys(scene.ontology.device_kinds[d.kind].cite for figure in steady for d in figure.devices)
+            ),
+            refs=tuple(ref for figure in steady for ref in figure.refs),
+            window=window,
+            about=(f"pet:{pet.id}", *(f"series:{figure.series}" for figure in steady)),
+        )
+    draft.paragraph()
+    _recent_exposures(scene, draft, pet)
+    last_weights(scene, draft, pet)
+    draft.paragraph()
+    draft.say(NoticeKind.ABSENCE, f"Not seen by any device: {_UNSEEN}. Say what you saw yourself", slot="unseen")
+
+
+def _recent_exposures(scene: Scene, draft: Draft, pet: Pet) -> None:
+    """Dated foods, medicines, treatments, trips and visitors of the last three months, latest first."""
+    since = scene.now_ms - _LOOK_BACK_DAYS * _DAY_MS
+    recent = [
+        link
+        for link in scene.links()
+        if link.edge.tail.name == f"pet:{pet.id}"
+        and link.edge.relation in ("ate", "takes", "treated_with", "was_at", "visited_by")
+        and (link.edge.valid_from_ms or 0) >= since
+        and link.evidence
+        and not link.marked_wrong
+    ]
+    recent.sort(key=lambda link: (-(link.edge.valid_from_ms or 0), link.edge.head.name))
+    say_exposures(scene, draft, pet, tuple(recent[:_LISTED]))
+    if not recent:
+        draft.say(NoticeKind.ABSENCE, "No new food, medicine, treatment or trip is on file since then", slot="exposure")
+
+
+def signalment(scene: Scene, pet: Pet) -> str:
+    """Species, breed, age and sex as entered: "golden retriever, dog, 5 years, neutered male"."""
+    parts = [pet.breed or pet.species]
+    if pet.breed is not None and pet.species not in pet.breed:
+        parts.append(pet.species)
+    if pet.born is not None:
+        born, today = date.fromisoformat(pet.born), date.fromisoformat(scene.today)
+        months = (today.year - born.year) * 12 + today.month - born.month - (today.day < born.day)
+        parts.append(f"{months // 12} years" if months >= 24 else f"{max(months, 0)} months")
+    sex = {"male": "male", "female": "female", "m": "male", "f": "female"}.get(pet.sex or "")
+    if sex is not None:
+        neutered = {True: "neutered ", False: "not neutered, ", None: ""}[pet.neutered]
+        parts.append(f"{neutered}{sex}")
+    return ", ".join(parts)
+
+
+# --- switching back, and notices ---------------------------------------------------------------------
+
+
+def switch_back(scene: Scene, question: Question, draft: Draft, pets: tuple[Pet, ...]) -> None:
+    """Answer "what if I switch back?": a second observation, the vet's to plan."""
+    draft.say(
+        NoticeKind.SHORT,
+        "No record can say what would happen. Going back is one more change; plan it with your vet",
+        slot="trial",
+    )
+    draft.paragraph()
+    for pet in pets:
+        found = exposures(scene, pet, question.subjects or ("food:previous",))
+        say_exposures(scene, draft, pet, found[-1:])
+    _trial_words(scene, draft)
+    draft.paragraph()
+    draft.say(
+        NoticeKind.NEXT,
+        "If it is done, pick the bag at the bowl that day: what rises and falls with it would be a second observation",
+    )
+
+
+def _trial_words(scene: Scene, draft: Draft) -> None:
+    """What the guide says of food and trials, word for word."""
+    for entry in scene.reader.texts(("passage",), until_ms=scene.now_ms):
+        if mentions(entry.text, ("elimination", "diet")):
+            draft.claim(
+                "trial",
+                EvidenceClass.REFERENCE,
+                " ".join(entry.text.split()).rstrip("."),
+                cite=cite(scene, entry.ref),
+                refs=(entry.ref,),
+                about=("topic:elimination_diet",),
+            )
+            return
+
+
+def why_notice(scene: Scene, draft: Draft) -> None:
+    """Answer "why this notice?": the latest daily finding that left a pet's usual, with its days."""
+    yesterday = add_days(scene.today, -1)
+    known = {series.id: series for series in scene.reader.all_series()}
+    told = [
+        (series, verdict)
+        for series, _, verdict, _ in scene.reader.findings(as_of=yesterday)
+        if verdict in {word.value for word in _CHANGED} and series in known
+    ]
+    if not told:
+        draft.say(
+            NoticeKind.SHORT, "No notice is on file: no daily finding stands outside a pet's usual", slot="notice"
+        )
+        return
+    draft.say(NoticeKind.SHORT, "A notice says that a week left a pet's usual; these do at the last closed day")
+    draft.paragraph()
+    window = scene.window("P7D", add_days(yesterday, -6), yesterday)
+    for series, _ in told[:_LISTED]:
+        pet = next((one for one in scene.home.pets if one.id == known[series].pet), None)
+        if pet is None:
+            continue
+        observed = scene.ontology.properties[known[series].property]
+        figure = compare_window(scene, pet, observed, window)
+        if figure is not None:
+            figure_claim(scene, draft, figure, opening=f"{pet.name}, {observed.owner}")
+    draft.say(NoticeKind.CAUTION, "Once in a while a week stands out by chance; one that lasts is worth a call")

@@ -1,0 +1,169 @@
+"""When a device was silent: from when until when, what it said around the gap, what helps.
+
+A gap is never a zero. Its bounds are the last record before it and the first one after it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from gateway.ask.figures import compare_window
+from gateway.ask.wording import amount, clock_time, day, day_range, percent, possessive, pronoun, weekday
+from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
+from gateway.measure.days import SLOT_MS, add_days, local_day
+from gateway.model import Verdict
+
+if TYPE_CHECKING:
+    from gateway.ask.answer import Draft
+    from gateway.ask.figures import Figure
+    from gateway.ask.scene import Scene
+    from gateway.model import Device, RecordRef
+
+__all__ = ["Gap", "gap_in", "say_gap"]
+
+_AROUND_DAYS = 7
+_WORTH_MS = 6 * 3_600_000
+"""A shorter silence is no event of its own; the days it spoiled are counted instead."""
+_LOW_BATTERY = 100
+"""Permille at which a flat battery is worth naming beside a gap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A silence ``[start_ms, end_ms)`` of a device; ``end_ms`` is None while it lasts."""
+
+    device: Device
+    start_ms: int
+    end_ms: int | None
+    refs: tuple[RecordRef, ...]
+
+
+def gap_in(scene: Scene, figure: Figure) -> Gap | None:
+    """The longest silence that touches the figure's window, or None where none is worth naming."""
+    if len(figure.devices) != 1:
+        return None
+    window, device = figure.window, figure.devices[0]
+    first, last = add_days(window.first_date, -_AROUND_DAYS), add_days(window.last_date, _AROUND_DAYS)
+    rows = scene.reader.days(figure.series, first, min(last, scene.today))
+    heard = [
+        row.start_ms + slot * SLOT_MS
+        for row in rows
+        for slot, covered in enumerate(row.covered)
+        if covered > 0 and row.start_ms + slot * SLOT_MS < scene.now_ms
+    ]
+    if not heard:
+        return None
+    edges = [(before + SLOT_MS, after) for before, after in pairwise(heard)]
+    edges.append((heard[-1] + SLOT_MS, scene.now_ms))
+    touching = [(s, e) for s, e in edges if s < window.interval.end_ms and e > window.interval.start_ms]
+    start, end = max(touching, key=lambda edge: (edge[1] - edge[0], -edge[0]), default=(0, 0))
+    if end - start < _WORTH_MS:
+        return None
+    before = scene.reader.last_frame(device.id, before_ms=start + SLOT_MS)
+    after = scene.reader.frames((device.id,), start_ms=max(start, end - SLOT_MS), end_ms=end + SLOT_MS)
+    refs = tuple(frame.ref for frame in (before, *after[:1]) if frame is not None)
+    if before is not None and start - SLOT_MS <= before.end_ms <= start + SLOT_MS:
+        start = before.end_ms
+    lasting = end >= scene.now_ms
+    return Gap(device, start, None if lasting else (after[0].start_ms if after else end), refs)
+
+
+def say_gap(scene: Scene, draft: Draft, figure: Figure, *, asked: str | None) -> None:
+    """Say that too little was heard to tell, from when until when, and what stands around it."""
+    comparison, pet = figure.measured.comparison, figure.pet
+    gap = gap_in(scene, figure)
+    if gap is None:
+        draft.say(
+            NoticeKind.SHORT,
+            f"I can't tell: {pet.name}'s {figure.observed.owner} was recorded on only {len(comparison.days_used)} of "
+            f"{comparison.days_expected} days. What was not heard isn't zero",
+            slot=figure.observed.id,
+            device=figure.observed.captured_by[0],
+        )
+        return
+    plain = scene.ontology.device_kinds[gap.device.kind].plain
+    until = "" if gap.end_ms is None else f" to {_when(scene, gap.end_ms)}"
+    lead = "I can't tell" if asked is None else f"I can't tell that {pronoun(pet)} did"
+    draft.say(
+        NoticeKind.SHORT,
+        f"{lead}: {possessive(pet)} {plain} wasn't heard from {_when(scene, gap.start_ms)}{until}. That gap isn't zero",
+        slot=figure.observed.id,
+        device=gap.device.kind,
+    )
+    draft.paragraph()
+    _around(scene, draft, figure, gap)
+    draft.paragraph()
+    draft.say(NoticeKind.NEXT, f"Next: check the {plain}'s battery and place")
+    if figure.observed.id == "intake":
+        draft.say(
+            NoticeKind.CAUTION,
+            f"If you saw {pet.name} refuse food for a day yourself, that counts, whatever the bowl says: call your "
+            "vet today",
+        )
+    else:
+        draft.say(NoticeKind.CAUTION, f"What you saw of {pet.name} yourself counts, whatever the {plain} says")
+
+
+def _when(scene: Scene, at_ms: int) -> str:
+    date = local_day(at_ms, scene.zones)
+    return f"{weekday(date)} {day(date, year_of=scene.today)} {clock_time(scene.local(at_ms))}"
+
+
+def _around(scene: Scene, draft: Draft, figure: Figure, gap: Gap) -> None:
+    """The last battery before the gap, and the days after it against the pet's usual."""
+    cite = scene.ontology.device_kinds[gap.device.kind].cite
+    about = (f"pet:{figure.pet.id}", f"device:{gap.device.id}")
+    if gap.refs:
+        until = "and not again yet" if gap.end_ms is None else f"and again {_when(scene, gap.end_ms)}"
+        draft.claim(
+            "silence",
+            EvidenceClass.MEASURED,
+            f"Last heard {_when(scene, gap.start_ms)}, {until}",
+            cite=cite,
+            refs=gap.refs,
+            values=(Quantity("from", gap.start_ms, "ms"), Quantity("to", gap.end_ms or scene.now_ms, "ms")),
+            about=about,
+        )
+    beat = scene.reader.last_frame(gap.device.id, before_ms=gap.start_ms + 1, kind="beat")
+    if beat is not None and isinstance(beat.fields[0], int) and beat.fields[0] <= _LOW_BATTERY:
+        draft.claim(
+            "battery",
+            EvidenceClass.MEASURED,
+            f"Battery was {amount(beat.fields[0], 'permille')} on {_when(scene, beat.start_ms)}",
+            cite=cite,
+            refs=(beat.ref,),
+            values=(Quantity("battery", beat.fields[0], "permille"),),
+            about=about,
+        )
+    if gap.end_ms is not None:
+        _since(scene, draft, figure, add_days(local_day(gap.end_ms, scene.zones), 1))
+
+
+def _since(scene: Scene, draft: Draft, figure: Figure, first: str) -> None:
+    """The days since the gap, compared like any others."""
+    if first > scene.today:
+        return
+    window = scene.window("SINCE_GAP", first, scene.today)
+    later = compare_window(scene, figure.pet, figure.observed, window)
+    if later is None or later.verdict is Verdict.CANNOT_TELL or not later.refs:
+        return
+    found = later.measured.comparison
+    dates = day_range(window.first_date, window.last_date, year_of=scene.today)
+    word = {Verdict.UP: "above", Verdict.DOWN: "below"}.get(later.verdict)
+    against = (
+        f"within {possessive(figure.pet)} usual"
+        if word is None
+        else f"{percent(found.change or 0.0)} {word} {possessive(figure.pet)} usual"
+    )
+    draft.claim(
+        "comparison",
+        EvidenceClass.MEASURED,
+        f"Since then {amount(found.now or 0.0, later.measured.unit)} a day, {against}, {dates}",
+        cite=scene.ontology.device_kinds[figure.devices[0].kind].cite,
+        refs=later.refs,
+        values=later.values(),
+        window=window,
+        about=(f"pet:{figure.pet.id}", f"series:{figure.series}"),
+    )

@@ -1,0 +1,373 @@
+"""What labels and books say: what is in a food, which is free from it, may a pet have it.
+
+Labels and guides are quoted, never extended: "may contain" counts as not free, a food
+without a stored label is not known, and what no source speaks of is neither harmless nor
+harmful. Marks of the owner are said where they would have changed the answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gateway.ask.absent import marked_wrong
+from gateway.ask.sources import cite, first_of, mentions, quote, quoted, subject_words
+from gateway.ask.wording import joined
+from gateway.dialogue import EvidenceClass, NoticeKind
+from gateway.ontology.load import things
+from gateway.ontology.recognise import tokens_of
+
+if TYPE_CHECKING:
+    from gateway.ask.answer import Draft
+    from gateway.ask.scene import Scene
+    from gateway.dialogue import Question
+    from gateway.model import Food, Link, RecordRef
+    from gateway.stored import TextRecord
+
+__all__ = ["food_ok", "ingredients", "medicine_words", "normal_of", "sources_on"]
+
+_SHOWN = 3
+_FREE = frozenset({"free", "without", "no", "frei", "ohne", "sin", "libre"})
+"""How English, German and Spanish ask for what is not in a food."""
+_JOINS = frozenset({"contains", "may_contain", "lists"})
+_FROM = frozenset({"derived_from", "fat_of", "hydrolysed_from", "is_a"})
+_SOURCED = ("may_cause", "side_effect", "treats", "prevents", "prone_to", "has_sign", "base_rate")
+"""What sources say by links, in the order it is told: causes before signs, signs before how often."""
+_SENTENCES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What one label says of one ingredient: the link that names it, or None where none does."""
+
+    ingredient: str
+    link: Link | None
+    maybe: bool
+
+
+def _plain(ingredient: str) -> str:
+    return ingredient.partition(":")[2].replace("_", " ")
+
+
+def _label_of(scene: Scene, food: Food) -> RecordRef | None:
+    return None if food.code is None else scene.reader.label_of(food.code)
+
+
+def ingredients(scene: Scene, question: Question, draft: Draft) -> None:
+    """Answer "what's in it?", "does it contain ...?", "which of ours is free from ...?"."""
+    named = [s for s in question.subjects if s.startswith("food:")]
+    wanted = [s for s in question.subjects if s.startswith(("ing:", "tox:"))]
+    known = {f"food:{food.id}": food for food in scene.home.foods}
+    foods = [known[name] for name in (named or sorted(known)) if name in known]
+    foods += [food for name in named if name in ("food:current", "food:previous") for food in _in_bowls(scene, name)]
+    labelled = [food for food in foods if _label_of(scene, food) is not None]
+    unread = [food for food in foods if _label_of(scene, food) is None]
+    if not labelled:
+        what = joined([food.name for food in unread]) or "that food"
+        draft.say(NoticeKind.SHORT, f"The label of {what} is not on file, so what is in it is not known", slot="label")
+        draft.say(NoticeKind.NEXT, "Paste the list of ingredients and it can be read", slot="label")
+        return
+    if not wanted:
+        _whole_labels(scene, draft, labelled)
+    elif named:
+        _contains(scene, draft, labelled, wanted)
+    else:
+        _which(scene, draft, labelled, wanted, free=bool(_FREE & {t.text for t in tokens_of(question.text)}))
+    if unread:
+        names = joined([food.name for food in unread])
+        draft.say(NoticeKind.ABSENCE, f"The label of {names} is not on file, so it can't be told", slot="label")
+
+
+def _in_bowls(scene: Scene, name: str) -> list[Food]:
+    """The foods the bowls hold now, or held before."""
+    found = {}
+    for pet in scene.home.pets:
+        periods = scene.reader.feedings(scene.home, pet.id)
+        chosen = periods[-1:] if name == "food:current" else periods[-2:-1]
+        for period in chosen:
+            food = scene.home.food_of(period.code, period.name)
+            if food is not None:
+                found[food.id] = food
+    return [found[key] for key in sorted(found)]
+
+
+def _whole_labels(scene: Scene, draft: Draft, foods: list[Food]) -> None:
+    for food in foods:
+        label = _label_of(scene, food)
+        record = None if label is None else scene.reader.text_record(label)
+        if label is None or record is None:
+            continue
+        draft.claim(
+            "label",
+            EvidenceClass.REFERENCE,
+            f"{food.name}: {quote(record.text)}",
+            cite="product data",
+            refs=(label,),
+            about=(f"food:{food.id}",),
+        )
+
+
+def _contains(scene: Scene, draft: Draft, foods: list[Food], wanted: list[str]) -> None:
+    """One food and one thing: yes by its words, maybe, or not on the label."""
+    held = [(food, _held(scene, food, thing)) for food in foods for thing in wanted]
+    listed = [one for _, one in held if one.link is not None and not one.maybe]
+    maybe = [one for _, one in held if one.link is not None and one.maybe]
+    what = joined([_plain(thing) for thing in wanted], last="or")
+    if listed:
+        opening = f"Yes, by its label: {joined([_plain(one.ingredient) for one in listed])}"
+    elif maybe:
+        opening = f"It may: the label names a group that {joined([_plain(one.ingredient) for one in maybe])} belongs to"
+    else:
+        opening = f"No, by its label: it lists no {what}"
+    draft.say(NoticeKind.SHORT, opening)
+    for food, one in held:
+        _claim(scene, draft, food, one)
+    if not listed:
+        draft.say(NoticeKind.CAUTION, "A label names what the maker put in, not traces")
+
+
+def _which(scene: Scene, draft: Draft, foods: list[Food], wanted: list[str], *, free: bool) -> None:
+    """Which of the household's foods are free from it, or hold it; "may contain" is not free."""
+    held = {food.id: [_held(scene, food, thing) for thing in wanted] for food in foods}
+    clear = [food for food in foods if all(one.link is None for one in held[food.id])]
+    rest = [food for food in foods if food not in clear]
+    what = joined([_plain(thing) for thing in wanted], last="or")
+    if free:
+        names = joined([food.name for food in clear])
+        opening = f"By their labels: {names}" if clear else f"None of those with a label is free from {what}"
+    else:
+        names = joined([food.name for food in rest])
+        opening = f"By their labels: {names}" if rest else f"None of those with a label lists {what}"
+    draft.say(NoticeKind.SHORT, opening)
+    draft.paragraph()
+    for food in clear:
+        _lists_none(scene, draft, food, wanted)
+    for food in rest:
+        for one in held[food.id]:
+            if one.link is not None:
+                _claim(scene, draft, food, one)
+    draft.say(NoticeKind.CAUTION, '"May contain" counts as not free here. A label names what was put in, not traces')
+
+
+def _held(scene: Scene, food: Food, ingredient: str) -> _Held:
+    """How a food's label reaches an ingredient: it contains it, may contain it, or lists a form of it."""
+    word = ingredient.partition(":")[2]
+    goals = {f"species:{word}", f"group:{word}", ingredient}
+    links = [link for link in scene.links() if link.evidence and link.belief > 0.0]
+    out: dict[str, list[Link]] = {}
+    for link in links:
+        out.setdefault(link.edge.tail.name, []).append(link)
+    products = {link.edge.head.name for link in out.get(f"food:{food.id}", ()) if link.edge.relation == "labelled_as"}
+    first = [link for name in (f"food:{food.id}", *sorted(products)) for link in out.get(name, ())]
+    found = [
+        (link.edge.relation == "may_contain", link)
+        for link in first
+        if link.edge.relation in _JOINS and goals & _above(out, link.edge.head.name)
+    ]
+    found.sort(key=lambda pair: (pair[0], first_of(pair[1], "label") is None, pair[1].edge.ref))
+    return _Held(ingredient, found[0][1], found[0][0]) if found else _Held(ingredient, None, maybe=False)
+
+
+def _above(out: dict[str, list[Link]], name: str) -> set[str]:
+    """A thing and everything it comes from or belongs to."""
+    reached, todo = {name}, [name]
+    while todo:
+        for link in out.get(todo.pop(), ()):
+            if link.edge.relation in _FROM and link.edge.head.name not in reached:
+                reached.add(link.edge.head.name)
+                todo.append(link.edge.head.name)
+    return reached
+
+
+def _claim(scene: Scene, draft: Draft, food: Food, one: _Held) -> None:
+    """What the label says of it, in its own words."""
+    piece = None if one.link is None else first_of(one.link, "label")
+    if one.link is None or piece is None:
+        _lists_none(scene, draft, food, [one.ingredient])
+        return
+    may = f", which may contain {_plain(one.ingredient)}" if one.maybe else ""
+    marked_wrong(scene, draft, (one.link,))
+    draft.claim(
+        "label_lists",
+        EvidenceClass.REFERENCE,
+        f'{food.name}: its label lists "{quoted(scene, piece)}"{may}',
+        cite="product data",
+        refs=(piece.record,),
+        about=(f"food:{food.id}", one.ingredient),
+    )
+
+
+def _lists_none(scene: Scene, draft: Draft, food: Food, wanted: list[str]) -> None:
+    label = _label_of(scene, food)
+    if label is None:
+        return
+    draft.claim(
+        "label_lists_none",
+        EvidenceClass.REFERENCE,
+        f"{food.name}: its label lists no {joined([_plain(thing) for thing in wanted], last='or')}",
+        cite="product data",
+        refs=(label,),
+        about=(f"food:{food.id}", *wanted),
+    )
+
+
+# --- guides ------------------------------------------------------------------------------------------
+
+
+def food_ok(scene: Scene, question: Question, draft: Draft) -> None:
+    """Answer "can he have it?": what sources say; without one, a careful no answer."""
+    said = _sentences_naming(scene, question)
+    own = _in_notes(scene, question)
+    asked = _asked_words(scene, question)
+    if said or own:
+        draft.say(NoticeKind.SHORT, f"No yes or no from here; this is what is on file about {asked}", slot="vet")
+    else:
+        draft.say(NoticeKind.SHORT, f"I can't say: no source on file says anything about {asked}", slot="source")
+    draft.paragraph()
+    for entry in own[-_SHOWN:]:
+        draft.claim(
+            "record",
+            EvidenceClass.RECORDED,
+            quote(entry.text),
+            cite=cite(scene, entry.ref),
+            refs=(entry.ref,),
+            about=() if entry.pet is None else (f"pet:{entry.pet}",),
+        )
+    for entry in said[:_SHOWN]:
+        _passage(scene, draft, entry, question.subjects)
+    draft.paragraph()
+    unsaid = "" if said else "That does not make it harmless. "
+    draft.say(
+        NoticeKind.CAUTION, f"{unsaid}Ask your vet before giving something new, above all beside a diet or medicine"
+    )
+
+
+def medicine_words(scene: Scene, question: Question, draft: Draft) -> None:
+    """Answer what medicines do beside: what sources say, and who alone can change one."""
+    sources_on(scene, question, draft)
+    draft.say(NoticeKind.CAUTION, "Ask the vet who gave it before you give, stop or change a medicine")
+
+
+def normal_of(scene: Scene, question: Question, draft: Draft) -> None:
+    """Answer "is that normal for a beagle?": sources, or that a pet is held against its own past only."""
+    if _sentences_naming(scene, question):
+        sources_on(scene, question, draft)
+        return
+    hosts = [s.partition(":")[2].replace("_", " ") for s in question.subjects if s.startswith(("breed:", "species:"))]
+    draft.say(
+        NoticeKind.SHORT,
+        f"No source on file says what is normal for a {joined(hosts, last='or') or 'pet'}",
+        slot="source",
+    )
+    draft.say(NoticeKind.NEXT, "Ask it of one of your pets: each is held against its own past")
+
+
+def _asked_words(scene: Scene, question: Question) -> str:
+    said = [mention.text for mention in question.mentions if mention.target in question.subjects]
+    words = said or [" ".join(words) for words in subject_words(scene, question)]
+    return joined(list(dict.fromkeys(words)), last="or") or "that"
+
+
+def _forms(scene: Scene, question: Question) -> tuple[tuple[str, ...], ...]:
+    """The words a thing goes by: as asked, as labelled, and by every name the tables give it."""
+    subjects = {s for s in question.subjects if not s.startswith(("species:", "breed:", "src:"))}
+    said = {tuple(t.text for t in tokens_of(m.text)) for m in question.mentions if m.target in subjects}
+    named = {
+        tuple(form.split(" ")) for form, readings in things().lexicon.forms() for r in readings if r.target in subjects
+    }
+    plain = {words for words in subject_words(scene, question) if words}
+    return tuple(sorted(said | named | (plain if not said | named else set())))
+
+
+def _sentences_naming(scene: Scene, question: Question) -> list[TextRecord]:
+    """Guide passages that name the thing asked about, in the guide's own order; none of another species alone."""
+    forms, hosts = _forms(scene, question), _hosts(scene, question)
+    return [
+        entry
+        for entry in scene.reader.texts(("passage",), until_ms=scene.now_ms)
+        if any(mentions(entry.text, form) for form in forms) and _speaks_of(entry.text, hosts)
+    ]
+
+
+def _hosts(scene: Scene, question: Question) -> frozenset[str]:
+    """The species a question is about: those named, and those of the pets named."""
+    named = {s.partition(":")[2] for s in question.subjects if s.startswith("species:")}
+    return frozenset(named | {pet.species for pet in scene.home.pets if pet.id in question.pets})
+
+
+def _speaks_of(text: str, hosts: frozenset[str]) -> bool:
+    """Whether a passage is about one of these species, or about none in particular."""
+    named = {
+        reading.target.partition(":")[2]
+        for match in things().lexicon.find(text)
+        for reading in match.readings
+        if reading.kind in ("species", "species_plural")
+    }
+    return not hosts or not named or bool(named & hosts)
+
+
+def _in_notes(scene: Scene, question: Question) -> list[TextRecord]:
+    """The pet's own notes that name the thing asked about."""
+    forms = _forms(scene, question)
+    return [
+        entry
+        for pet in question.pets
+        for entry in scene.reader.texts(("note",), until_ms=scene.now_ms, pet=pet)
+        if entry.pet == pet and any(mentions(entry.text, form) for form in forms)
+    ]
+
+
+def _passage(scene: Scene, draft: Draft, entry: TextRecord, about: tuple[str, ...]) -> None:
+    text = " ".join(entry.text.split())
+    if any(claim.refs == (entry.ref,) for claim in draft.claims):
+        return
+    draft.claim(
+        "passage",
+        EvidenceClass.REFERENCE,
+        text.rstrip("."),
+        cite=cite(scene, entry.ref),
+        refs=(entry.ref,),
+        about=about,
+    )
+
+
+def sources_on(scene: Scene, question: Question, draft: Draft) -> None:
+    """Answer from books and guides: first what their links say of it, then passages that name it."""
+    names, hosts = {subject.partition(":")[2] for subject in question.subjects}, _hosts(scene, question)
+    walled = []
+    links = [link for link in scene.links() if link.edge.relation.partition("[")[0] in _SOURCED]
+    links.sort(key=lambda link: _SOURCED.index(link.edge.relation.partition("[")[0]))
+    for link in links:
+        base, _, host = link.edge.relation.partition("[")
+        ends = {link.edge.tail.name.partition(":")[2], link.edge.head.name.partition(":")[2]}
+        if not ends & (names - hosts) or (host and hosts and host.rstrip("]") not in hosts):
+            continue
+        if link.marked_wrong:
+            walled.append(link)
+            continue
+        piece = first_of(link, "passage")
+        text = "" if piece is None else quoted(scene, piece)
+        if (
+            piece is None
+            or not text
+            or len(draft.claims) >= _SHOWN
+            or any(claim.text == text for claim in draft.claims)
+        ):
+            continue
+        draft.claim(
+            base,
+            EvidenceClass.REFERENCE,
+            text,
+            cite=cite(scene, piece.record),
+            refs=(piece.record,),
+            about=(link.edge.tail.name, link.edge.head.name),
+        )
+    for entry in _sentences_naming(scene, question):
+        if len(draft.claims) < _SENTENCES:
+            _passage(scene, draft, entry, question.subjects)
+    marked_wrong(scene, draft, tuple(walled))
+    if not draft.claims:
+        draft.say(
+            NoticeKind.SHORT, f"No source on file says anything about {_asked_words(scene, question)}", slot="source"
+        )
+        draft.say(NoticeKind.CAUTION, "That does not make it harmless or harmful; your vet can say")

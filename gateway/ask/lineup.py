@@ -1,0 +1,199 @@
+"""Days with it against days without it, and pets that share it against pets that don't.
+
+Plain means of what was recorded on each side, with the days counted and the stretches named.
+One stretch with and one without is one change, which is said; nothing here tests or ranks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gateway.ask.blame import exposures, thing_words
+from gateway.ask.change import figure_claim, not_captured, verdict_words
+from gateway.ask.figures import cite_of, compare_window
+from gateway.ask.wording import amount, count_word, day_range, first_upper, joined, percent
+from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
+from gateway.measure.days import add_days, local_day
+from gateway.measure.series import grid_of
+from gateway.model import RecordRef
+
+if TYPE_CHECKING:
+    from gateway.ask.answer import Draft
+    from gateway.ask.scene import Scene
+    from gateway.dialogue import Question
+    from gateway.model import Link, Pet, Window
+    from gateway.ontology.vocabulary import Property
+
+__all__ = ["lines_up", "others_on_it"]
+
+_BACK_DAYS = 180
+_LEAST_DAYS = 7
+"""Fewer days on a side are no side."""
+_ALIKE = 0.10
+
+
+def lines_up(scene: Scene, question: Question, draft: Draft, pet: Pet) -> None:
+    """Answer "do the nights line up with days he got X?" by the days on both sides."""
+    observed = scene.ontology.properties[str(question.metric)]
+    if not_captured(scene, draft, pet, observed):
+        return
+    found = exposures(scene, pet, question.subjects)
+    thing = thing_words(scene, question.subjects, found)
+    if not found:
+        draft.say(
+            NoticeKind.SHORT,
+            f"I can't tell: when {pet.name} had {thing} is not on file",
+            slot="exposure",
+            device="people",
+        )
+        draft.say(NoticeKind.ABSENCE, "A log entry, or picking the bag at the bowl, records the days", slot="exposure")
+        return
+    night = (question.window_label or "").startswith("NIGHT")
+    with_it, without = _sides(scene, pet, observed, found, night=night)
+    if len(with_it) < _LEAST_DAYS or len(without) < _LEAST_DAYS:
+        side = "with" if len(with_it) < _LEAST_DAYS else "without"
+        draft.say(
+            NoticeKind.SHORT,
+            f"I can't tell: only {min(len(with_it), len(without))} recorded days {side} {thing}",
+            slot=observed.id,
+        )
+        return
+    _say_sides(scene, draft, pet, observed, thing=thing, sides=(with_it, without), night=night)
+    if len(found) == 1 or _stretches(found) < 2:
+        draft.say(NoticeKind.CAUTION, "That is one change, so one observation; whatever else changed then fits as well")
+
+
+def _sides(
+    scene: Scene, pet: Pet, observed: Property, found: tuple[Link, ...], *, night: bool
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Daily totals of the days wholly with it and wholly without it, heard well enough to count."""
+    series = scene.ontology.series_id(pet.id, observed.id)
+    first, last = add_days(scene.today, -_BACK_DAYS), add_days(scene.today, -1)
+    began = scene.reader.first_date(series) or first
+    rows = scene.reader.days(series, max(first, began), last)
+    grid = grid_of(
+        rows,
+        max(first, min(began, last)),
+        last,
+        zones=scene.zones,
+        now_ms=scene.now_ms,
+        unit=observed.unit,
+        kind=observed.kind,
+        night_only=night or observed.night_only,
+    )
+    totals = dict(zip(grid.dates, grid.day_totals().tolist(), strict=True))
+    usable = {date for date, good in zip(grid.dates, grid.usable().tolist(), strict=True) if good}
+    with_it, without = {}, {}
+    for date in sorted(usable):
+        state = _state(scene, found, date)
+        if state == "with":
+            with_it[date] = totals[date]
+        elif state == "without":
+            without[date] = totals[date]
+    return with_it, without
+
+
+def _state(scene: Scene, found: tuple[Link, ...], date: str) -> str:
+    """Whether a local day was wholly with the thing, wholly without, or the day of a change."""
+    for link in found:
+        start = None if link.edge.valid_from_ms is None else local_day(link.edge.valid_from_ms, scene.zones)
+        end = None if link.edge.valid_to_ms is None else local_day(link.edge.valid_to_ms, scene.zones)
+        if date in (start, end):
+            return "changed"
+        if (start is None or start < date) and (end is None or date < end):
+            return "with"
+    return "without"
+
+
+def _stretches(found: tuple[Link, ...]) -> int:
+    return len({link.edge.valid_from_ms for link in found})
+
+
+def _say_sides(
+    scene: Scene,
+    draft: Draft,
+    pet: Pet,
+    observed: Property,
+    *,
+    thing: str,
+    sides: tuple[dict[str, float], dict[str, float]],
+    night: bool,
+) -> None:
+    means = [sum(side.values()) / len(side) for side in sides]
+    change = None if means[1] <= 0.0 else means[0] / means[1] - 1.0
+    word = "night" if night or observed.night_only else "day"
+    if change is None or abs(change) < _ALIKE:
+        opening = f"No: {word}s with {thing} and {word}s without it look alike"
+    else:
+        way = "More" if change > 0 else "Less"
+        opening = f"{way} on {word}s with {thing}, {percent(change)}, which is no proof of a link"
+    draft.say(NoticeKind.SHORT, opening)
+    draft.paragraph()
+    series = scene.ontology.series_id(pet.id, observed.id)
+    dates = sorted({*sides[0], *sides[1]})
+    draft.claim(
+        "with_and_without",
+        EvidenceClass.MEASURED,
+        f"{first_upper(observed.owner)}: {amount(means[0], observed.unit)} on {len(sides[0])} {word}s with "
+        f"it, {amount(means[1], observed.unit)} on {len(sides[1])} without, "
+        f"{day_range(dates[0], dates[-1], year_of=scene.today)}",
+        cite=cite_of(scene, scene.devices_of(pet.id, observed)),
+        refs=tuple(RecordRef(f"day:{series}/{date}") for date in dates),
+        values=(
+            Quantity("with", round(means[0], 3), f"{observed.unit}/day"),
+            Quantity("without", round(means[1], 3), f"{observed.unit}/day"),
+            Quantity("days_with", len(sides[0]), "days"),
+            Quantity("days_without", len(sides[1]), "days"),
+            *(() if change is None else (Quantity("change", round(change, 6), "fraction"),)),
+        ),
+        about=(f"pet:{pet.id}", f"series:{series}"),
+    )
+
+
+# --- the other pets ----------------------------------------------------------------------------------
+
+
+def others_on_it(scene: Scene, question: Question, draft: Draft, pets: tuple[Pet, ...], window: Window) -> None:
+    """Answer "have the other pets on the same food got it too?" for those that can be told."""
+    observed = scene.ontology.properties[str(question.metric)]
+    foods = {pet.id: _food_of(scene, pet, question.subjects) for pet in pets}
+    shared = [pet for pet in pets if foods[pet.id] and list(foods.values()).count(foods[pet.id]) > 1]
+    unknown = [pet.name for pet in pets if foods[pet.id] is None]
+    seen = [pet for pet in shared if scene.devices_of(pet.id, observed)]
+    blind = [pet for pet in shared if pet not in seen]
+    if not shared:
+        names = scene.reader.vertex_labels()
+        each = [f"{pet.name} {names.get(food, food)}" for pet in pets if (food := foods[pet.id])]
+        draft.say(NoticeKind.SHORT, "As far as is on file, no two pets eat the same food", slot="food")
+        if each:
+            draft.say(NoticeKind.ABSENCE, f"In the bowls now: {joined(each)}", slot="food")
+    else:
+        count = f"Of {count_word(len(shared))} pets on the same food, {count_word(len(seen))}"
+        draft.say(NoticeKind.SHORT, f"{count} can be told", slot=observed.id if blind else None)
+    draft.paragraph()
+    for pet in seen or [pet for pet in pets if scene.devices_of(pet.id, observed)]:
+        figure = compare_window(scene, pet, observed, window)
+        if figure is not None:
+            figure_claim(scene, draft, figure, opening=f"{pet.name}, {verdict_words(figure)}")
+    kind = scene.ontology.device_kinds[observed.captured_by[0]]
+    if blind:
+        draft.say(
+            NoticeKind.ABSENCE,
+            f"{first_upper(observed.owner)} of {joined([pet.name for pet in blind])} is not recorded; "
+            f"{kind.word} would capture it",
+            slot=observed.id,
+            device=kind.id,
+        )
+    if unknown:
+        draft.say(
+            NoticeKind.ABSENCE,
+            f"What {joined(unknown)} {'eats' if len(unknown) == 1 else 'eat'} is not on file",
+            slot="food",
+            device="food_bowl",
+        )
+
+
+def _food_of(scene: Scene, pet: Pet, subjects: tuple[str, ...]) -> str | None:
+    """The food in the pet's bowl now, or the one asked about where it had that."""
+    found = [link for link in exposures(scene, pet, subjects or ("food:current",)) if link.edge.relation == "ate"]
+    return found[-1].edge.head.name if found else None

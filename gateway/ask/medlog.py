@@ -1,0 +1,197 @@
+"""The medicine log and other things people write down: given or not, when last, when due.
+
+An empty log is never "not given". Schedules are quoted, never computed with; no dose, and no
+advice to give or leave out: who can say is the vet, whose number stands there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gateway.ask.advice import vet_phone
+from gateway.ask.blame import exposures
+from gateway.ask.sources import cite, mentions, quote, subject_words
+from gateway.ask.wording import clock_time, day, first_upper, joined
+from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
+from gateway.measure.days import day_interval, local_day
+from gateway.model import Interval
+
+if TYPE_CHECKING:
+    from gateway.ask.answer import Draft
+    from gateway.ask.scene import Scene
+    from gateway.dialogue import Question
+    from gateway.model import Pet
+    from gateway.stored import TextRecord
+
+__all__ = ["given", "last_logged", "timing"]
+
+_TODAY_LABELS = frozenset({"NOW", "TODAY", "THIS_MORNING", "THIS_EVENING", "NEXT"})
+
+
+def _label(scene: Scene, question: Question) -> str:
+    """What was asked about in the asker's own words, else in ours."""
+    said = [mention.text for mention in question.mentions if mention.target in question.subjects]
+    words = said or [" ".join(words) for words in subject_words(scene, question)]
+    return joined(list(dict.fromkeys(words)), last="or") or "such entry"
+
+
+def _is_medicine(question: Question) -> bool:
+    return any(subject.startswith("med:") for subject in question.subjects)
+
+
+def _entries(scene: Scene, question: Question, pet: Pet) -> list[TextRecord]:
+    """The pet's log entries of the thing asked about, oldest first: by its words or by what the entry is."""
+    asked, subjects = subject_words(scene, question), set(question.subjects)
+    kinds = scene.ontology.log_kinds
+    found = []
+    for entry in scene.reader.texts(("log",), until_ms=scene.now_ms, pet=pet.id):
+        kind = kinds.get(entry.object or "")
+        is_it = kind is not None and (kind.med in subjects or f"event:{kind.id}" in subjects)
+        is_it = is_it or (kind is not None and f"food:{kind.id}" in subjects)
+        if entry.at_ms is not None and (is_it or any(mentions(f"{entry.title} {entry.text}", w) for w in asked)):
+            found.append(entry)
+    return found
+
+
+def _inside(scene: Scene, question: Question) -> Interval | None:
+    """The span asked about; "now", "today" and parts of it are the whole local day."""
+    if question.window_label in _TODAY_LABELS:
+        return Interval(day_interval(scene.today, scene.zones).start_ms, scene.now_ms)
+    return None if question.window is None else question.window.interval
+
+
+def given(scene: Scene, question: Question, draft: Draft, pet: Pet) -> None:
+    """Answer "did anybody give it?" for one pet: what is logged, and what a log cannot show."""
+    label, found, inside = _label(scene, question), _entries(scene, question, pet), _inside(scene, question)
+    today = question.window_label in _TODAY_LABELS or (inside is None and _is_medicine(question))
+    if today:
+        inside = Interval(day_interval(scene.today, scene.zones).start_ms, scene.now_ms)
+    now = [e for e in found if inside is not None and inside.start_ms <= (e.at_ms or 0) < inside.end_ms]
+    when = "today" if today else "in that time"
+    if now or (inside is None and found):
+        last = (now or found)[-1]
+        draft.say(NoticeKind.SHORT, f"Yes, as logged: {_when(scene, last)}")
+    else:
+        gone = "a dose given without logging" if _is_medicine(question) else "what nobody logged"
+        draft.say(
+            NoticeKind.SHORT,
+            f"I can't tell: no {label} is logged {when} for {pet.name}, and {gone} leaves no trace",
+            slot="medicine" if _is_medicine(question) else "log",
+            device="people",
+        )
+    draft.paragraph()
+    _last(scene, draft, pet, found)
+    _schedule(scene, question, draft, pet)
+    if _is_medicine(question):
+        _before_giving(scene, draft, pet, logged=bool(now))
+
+
+def _before_giving(scene: Scene, draft: Draft, pet: Pet, *, logged: bool) -> None:
+    draft.paragraph()
+    if logged:
+        draft.say(NoticeKind.CAUTION, f"Don't give a second one; ask your vet{vet_phone(scene)} first")
+        return
+    draft.say(NoticeKind.NEXT, "Ask everyone at home first")
+    draft.say(
+        NoticeKind.CAUTION,
+        f"Don't give two to catch up; your vet{vet_phone(scene)} can say whether a late one is right. "
+        f"If {pet.name} may have had two, call now",
+    )
+    draft.say(NoticeKind.NEXT, "When it is given, log it here so that everyone sees it")
+
+
+def _when(scene: Scene, entry: TextRecord) -> str:
+    date = local_day(entry.at_ms or 0, scene.zones)
+    clock = clock_time(scene.local(entry.at_ms or 0))
+    return f"{'today' if date == scene.today else day(date, year_of=scene.today)}, {clock}"
+
+
+def _last(scene: Scene, draft: Draft, pet: Pet, found: list[TextRecord]) -> None:
+    for entry in found[-1:]:
+        draft.claim(
+            "logged",
+            EvidenceClass.RECORDED,
+            f"Last logged: {first_upper(entry.title)}, {_when(scene, entry)}",
+            cite="owner's log",
+            refs=(entry.ref,),
+            values=(Quantity("at", entry.at_ms or 0, "ms"),),
+            about=(f"pet:{pet.id}",),
+        )
+
+
+def _schedule(scene: Scene, question: Question, draft: Draft, pet: Pet) -> None:
+    """The schedule as the vet wrote it, word for word."""
+    asked = subject_words(scene, question)
+    texts = [
+        entry
+        for entry in scene.reader.texts(("schedule",), until_ms=scene.now_ms, pet=pet.id)
+        if entry.object in question.subjects or any(mentions(entry.text, words) for words in asked)
+    ]
+    for entry in texts[-1:]:
+        draft.claim(
+            "schedule",
+            EvidenceClass.RECORDED,
+            f"The schedule reads {quote(entry.text)}",
+            cite=cite(scene, entry.ref),
+            refs=(entry.ref,),
+            about=(f"pet:{pet.id}",),
+        )
+
+
+def last_logged(scene: Scene, question: Question, draft: Draft, pet: Pet) -> None:
+    """Answer "when was the last one?" from the log, or from a dated exposure of the graph."""
+    found = _entries(scene, question, pet)
+    if found:
+        draft.say(NoticeKind.SHORT, first_upper(_when(scene, found[-1])))
+        draft.paragraph()
+        _last(scene, draft, pet, found)
+        draft.say(NoticeKind.CAUTION, "One given without logging would not show here")
+        return
+    known = exposures(scene, pet, question.subjects)
+    if known and known[-1].edge.valid_from_ms is not None:
+        began = day(local_day(known[-1].edge.valid_from_ms, scene.zones), year_of=scene.today)
+        piece = known[-1].evidence[0]
+        names = scene.reader.vertex_labels()
+        head = known[-1].edge.head.name
+        draft.say(NoticeKind.SHORT, f"On {began}")
+        draft.claim(
+            "exposure",
+            _class_of(piece.record.kind),
+            f"{first_upper(names.get(head, head.partition(':')[2]))} since {began}",
+            cite=cite(scene, piece.record),
+            refs=(piece.record,),
+            about=(f"pet:{pet.id}", head),
+        )
+        return
+    label = _label(scene, question)
+    draft.say(NoticeKind.SHORT, f"No {label} is logged for {pet.name}", slot="log", device="people")
+    draft.say(NoticeKind.ABSENCE, "One given without logging leaves no trace; a log entry records the next", slot="log")
+
+
+def _class_of(kind: str) -> EvidenceClass:
+    return EvidenceClass.MEASURED if kind == "event" else EvidenceClass.RECORDED
+
+
+def timing(scene: Scene, question: Question, draft: Draft, pet: Pet) -> None:
+    """Answer "when is it due?" and "I forgot it": the schedule as written and the last entry, no reckoning."""
+    found, label = _entries(scene, question, pet), _label(scene, question)
+    draft.say(
+        NoticeKind.SHORT,
+        f"When {label} is due is for the schedule and your vet to say; here is what is on file"
+        if question.answer_class != "conservative"
+        else f"Don't give two to catch up; your vet{vet_phone(scene)} can say whether a late one is right",
+        slot="schedule",
+    )
+    draft.paragraph()
+    _schedule(scene, question, draft, pet)
+    _last(scene, draft, pet, found)
+    spoken = {claim.kind for claim in draft.claims}
+    if not spoken & {"schedule"}:
+        draft.say(NoticeKind.ABSENCE, "No schedule is on file", slot="schedule", device="people")
+    if not found:
+        draft.say(
+            NoticeKind.ABSENCE,
+            f"No {label} is logged for {pet.name}. It may have been given without logging; ask everyone at home",
+            slot="medicine",
+            device="people",
+        )

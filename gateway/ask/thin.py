@@ -1,0 +1,124 @@
+"""Too early to know a usual: how much is recorded, what is there so far, and when it can be told."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING
+
+from gateway.ask.figures import Total, cite_of, total_of
+from gateway.ask.wording import amount, clock_time, day, day_range, possessive, usual_of
+from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
+from gateway.measure.days import SLOT_MS, add_days, local_day
+from gateway.measure.outlook import outlook
+from gateway.model import RecordRef
+
+if TYPE_CHECKING:
+    from gateway.ask.answer import Draft
+    from gateway.ask.figures import Figure
+    from gateway.ask.scene import Scene
+    from gateway.stored import DayRow
+
+__all__ = ["say_thin"]
+
+_SHOWN_DAYS = 14
+_LEAST_DAYS = 3
+
+
+def say_thin(scene: Scene, draft: Draft, figure: Figure) -> None:
+    """Days recorded, the dates of a first and a firm comparison, and the figures so far."""
+    grid, window = figure.measured.grid, figure.window
+    told = outlook(grid, figure.measured.comparison, window.first_date, window.last_date)
+    recorded = int(grid.usable().sum())
+    dates = "" if told.tell_on is None else f" First comparison {day(told.tell_on, year_of=scene.today)}"
+    firm = "" if told.firm_on is None else f", a firm one {day(told.firm_on, year_of=scene.today)}"
+    word = "night" if figure.observed.night_only else "day"
+    draft.say(
+        NoticeKind.SHORT,
+        f"Too early to know {possessive(figure.pet)} usual: {recorded} {word}{'' if recorded == 1 else 's'} "
+        f"recorded.{dates}{firm}",
+        slot=figure.observed.id,
+    )
+    draft.paragraph()
+    whole = scene.window("SO_FAR", add_days(scene.today, 1 - _SHOWN_DAYS), scene.today)
+    total = total_of(scene, figure.pet, figure.observed, whole)
+    if total is not None:
+        _so_far(scene, draft, total)
+        if not figure.observed.night_only:
+            _today(scene, draft, total)
+    if figure.observed.id == "intake":
+        draft.paragraph()
+        draft.say(NoticeKind.NEXT, f"It helps to log {possessive(figure.pet)} weight today")
+        draft.say(NoticeKind.CAUTION, f"Call your vet if {figure.pet.name} is weak or refuses food")
+
+
+def _so_far(scene: Scene, draft: Draft, total: Total) -> None:
+    """The range and middle of the full days."""
+    full = [row for row in total.rows if row.date in total.aggregate.full_days]
+    if len(full) < _LEAST_DAYS or total.aggregate.least is None or total.aggregate.most is None:
+        return
+    middle = median(row.total for row in full)
+    unit = total.observed.unit
+    dates = day_range(full[0].date, full[-1].date, year_of=scene.today)
+    draft.claim(
+        "so_far",
+        EvidenceClass.MEASURED,
+        f"{usual_of(total.aggregate.least, total.aggregate.most, unit)} to {amount(total.aggregate.most, unit)} on "
+        f"{possessive(total.pet)} {len(full)} full days, middle {amount(middle, unit)}, {dates}",
+        cite=cite_of(scene, total.devices),
+        refs=tuple(row.ref for row in full),
+        values=(
+            Quantity("least", total.aggregate.least, unit),
+            Quantity("most", total.aggregate.most, unit),
+            Quantity("middle", middle, unit),
+            Quantity("days", len(full), "days"),
+        ),
+        window=total.window,
+        about=(f"pet:{total.pet.id}",),
+    )
+
+
+def _today(scene: Scene, draft: Draft, total: Total) -> None:
+    """Today up to now beside the same hours of the full days."""
+    today = [row for row in total.rows if row.date == scene.today]
+    full = [row for row in total.rows if row.date in total.aggregate.full_days]
+    if not today or len(full) < _LEAST_DAYS:
+        return
+    until = max(0, (scene.now_ms - today[0].start_ms) // SLOT_MS)
+    before = [_by(row, until) for row in full]
+    unit, now = total.observed.unit, _by(today[0], until)
+    draft.claim(
+        "today_so_far",
+        EvidenceClass.MEASURED,
+        f"Today {amount(now, unit)} by {clock_time(scene.local(scene.now_ms))}; by that hour it was "
+        f"{usual_of(min(before), max(before), unit)} to {amount(max(before), unit)} before{_last_meal(scene, total)}",
+        cite=cite_of(scene, total.devices),
+        refs=(today[0].ref, *(row.ref for row in full), *_last_meal_refs(scene, total)),
+        values=(
+            Quantity("now", now, unit),
+            Quantity("least", min(before), unit),
+            Quantity("most", max(before), unit),
+        ),
+        window=total.window,
+        about=(f"pet:{total.pet.id}",),
+    )
+
+
+def _by(row: DayRow, slots: int) -> int:
+    return sum(row.sums[:slots])
+
+
+def _last_meal_refs(scene: Scene, total: Total) -> tuple[RecordRef, ...]:
+    if total.observed.id != "intake" or len(total.devices) != 1:
+        return ()
+    last = scene.reader.last_frame(total.devices[0].id, before_ms=scene.now_ms, kind="meal")
+    return () if last is None else (last.ref,)
+
+
+def _last_meal(scene: Scene, total: Total) -> str:
+    for ref in _last_meal_refs(scene, total):
+        frame = scene.reader.frame(ref)
+        if frame is not None:
+            date = local_day(frame.start_ms, scene.zones)
+            when = "" if date == scene.today else f"{day(date, year_of=scene.today)}, "
+            return f"; last meal {when}{clock_time(scene.local(frame.start_ms))}"
+    return ""
