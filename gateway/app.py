@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from gateway.store import Transaction
     from gateway.web import Done
 
-__all__ = ["Gateway", "database_path", "listening_socket", "mqtt_settings", "run_command_anywhere", "serve"]
+__all__ = ["Gateway", "listening_socket", "mqtt_settings", "run_command_anywhere", "serve"]
 
 Result = TypeVar("Result")
 _LEARN_AFTER_MS = 60_000
@@ -275,11 +275,6 @@ class Gateway:
         done = self._in_writer(lambda tx: run_command(tx, name, args, now_ms=self.clock.now_ms()))
         self._loop.call_soon_threadsafe(self._changed.set)
         return done
-
-
-def database_path(config: Config, given: Path | None) -> Path:
-    """The database file: the command line's, else the configuration's."""
-    return config.database.path if given is None else given
 
 
 async def serve(config: Config, path: Path, *, web_port: int | None, say: Callable[[str], None]) -> None:

@@ -69,6 +69,7 @@ async def play_demo(options: DemoOptions) -> Answer:
         if not options.once:
             listener = listening_socket("127.0.0.1", options.web_port, option="--web-port")
             stack.callback(listener.close)
+            options.say(f"The page will fill at http://127.0.0.1:{options.web_port} while the story is played")
         options.say(f"Starting an MQTT broker of its own on 127.0.0.1:{options.mqtt_port}")
         broker = EmbeddedBroker(options.mqtt_port)
         await asyncio.to_thread(broker.start)
