@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from firmware_bridge import wire
 from gateway.links.dating import UPTIME_MAX_MS, Dated
+from gateway.links.decode import unpack_message
 from gateway.model import Frame, RawFrame, RecordRef
 from gateway.stored import DatedFrame, DeadLetter
 
@@ -125,7 +126,7 @@ def read_payload(raw: RawFrame, *, retained: bool = False) -> Reading:
         letter = dead_letter(raw, "bad_device_id", detail, boot=None, seq=None, payload=raw.payload)
         return Reading(raw, None, (), (letter,), retained=retained)
     try:
-        message = wire.unpack_message(raw.payload)
+        message = unpack_message(raw.payload)
     except wire.WireError as problem:
         letter = dead_letter(raw, problem.reason, str(problem), boot=None, seq=None, payload=raw.payload)
         return Reading(raw, None, (), (letter,), retained=retained)

@@ -34,7 +34,7 @@ from gateway.measure.rollup import Sample, merge_intervals, split_over_slots
 from gateway.model import Household, Interval, Series, ZonePeriod
 from gateway.ontology.vocabulary import Ontology, Property
 from gateway.store.transaction import Transaction
-from gateway.stored import DatedFrame, DayRow
+from gateway.stored import DayRow
 
 __all__ = ["BOWL_GAP_MS", "IMPORT_GAP_MS", "Rollups"]
 
@@ -45,6 +45,7 @@ IMPORT_GAP_MS = 86_400_000
 day is taken as having worked in between (the longest real pause of two cats is 17.8 h)."""
 _COUNT = "count"
 Gap = tuple[int, int]
+_Heard = tuple[str, tuple[int | str, ...]]  # (device, fields) of one record
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,8 @@ class _Measured:
     property: Property
     columns: tuple[int, ...]
 
-    def value(self, frame: DatedFrame) -> int:
-        return sum(int(frame.fields[at]) for at in self.columns) if self.columns else 1
+    def value(self, heard: _Heard) -> int:
+        return sum(int(heard[1][at]) for at in self.columns) if self.columns else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,15 +172,6 @@ def _bound(home: Household, device: str, pets: frozenset[str], within: Interval)
     return merge_intervals(found)
 
 
-def _counts(frame: DatedFrame, day: Interval) -> bool:
-    """Whether a frame counts in this day: not set aside, not in its sealed sums, and for certain
-    of this day.
-    """
-    if frame.set_aside is not None or frame.sealed:
-        return False
-    return frame.dating != "bracket" or _within(frame.earliest_ms, frame.latest_ms, day)
-
-
 def _within(earliest_ms: int | None, latest_ms: int | None, day: Interval) -> bool:
     if earliest_ms is None or latest_ms is None:
         return False
@@ -262,52 +254,108 @@ class Rollups:
     def _recompute(self, tx: Transaction, home: Household, part: _Part) -> int:
         """Recompute the slots of one part; returns how many day rows changed."""
         size = -(-part.day.length_ms // SLOT_MS)
-        if not part.serving and tx.first_date(self._series(part, part.source.measured[0]).id) is None:
+        all_series = [self._series(part, measured) for measured in part.source.measured]
+        if not part.serving and tx.first_date(all_series[0].id) is None:
             return 0  # these pets never had such a device
+        rows = tx.days_of(tuple(series.id for series in all_series), part.date)
+        if len(part.slots) < size and any(len(row.sums) != size for row in rows.values()):
+            # The home's zones may have been told anew: every slot lies elsewhere.
+            return self._recompute(tx, home, replace(part, first=0, last=size - 1))
         frames = _frames(tx, part)
-        rows = [tx.day(self._series(part, measured).id, part.date) for measured in part.source.measured]
-        covered = _covered(tx, part, frames, sealed=any(row is not None and row.late is not None for row in rows))
-        set_aside = _reasons(tx, part)
+        covered = _covered(tx, part, frames, sealed=any(row.late is not None for row in rows.values()))
+        tally = _Tally(tx, part)
         changed = 0
-        for measured, before in zip(part.source.measured, rows, strict=True):
-            observed = measured.property
-            series = self._series(part, measured)
-            counted, runs = _counted(part.date, home.zones, night_only=observed.night_only)
+        for measured, series in zip(part.source.measured, all_series, strict=True):
+            counted, runs = _counted(part.date, home.zones, night_only=measured.property.night_only)
+            before = rows.get(series.id)
             found = _Found(
-                n=_count(tx, part, runs),
+                n=tally.count(runs),
                 sums={at: sum(map(measured.value, frames.get(at, ()))) if counted[at] else 0 for at in part.slots},
                 covered={at: covered[at] if counted[at] else 0 for at in part.slots},
-                set_aside=set_aside,
+                set_aside=tally.set_aside,
             )
-            if before is not None and before.late is not None:
+            if before is None:
+                if not found.is_empty:
+                    tx.save_series(series)
+                    changed += tx.save_day(_new_day(series.id, part, found, size))
+                continue
+            if before.late is None:
+                day = _new_day(series.id, part, found, size) if len(before.sums) != size else _with_slots(before, found)
+            else:
                 base = tx.sealed_day(before)
-                if base is not None and len(base.sums) == size:  # else the zones were told anew: it stays as it was cut
-                    changed += tx.save_day(_with_late(base, before, found))
-                continue
-            anew = before is None or len(before.sums) != size  # the home's zones may have been told anew
-            if before is not None and anew and len(part.slots) < size:
-                return changed + self._recompute(tx, home, replace(part, first=0, last=size - 1))
-            if before is None and found.is_empty:
-                continue
-            tx.save_series(series)
-            changed += tx.save_day(
-                DayRow(
-                    series=series.id,
-                    date=part.date,
-                    start_ms=part.day.start_ms,
-                    end_ms=part.day.end_ms,
-                    n=found.n,
-                    sums=_put((0,) * size if before is None or anew else before.sums, found.sums),
-                    covered=_put((0,) * size if before is None or anew else before.covered, found.covered),
-                    set_aside=set_aside,
-                )
-            )
+                if base is None or len(base.sums) != size:
+                    continue  # the zones were told anew: it stays as it was cut
+                day = _with_late(base, before, found)
+            if day != before:
+                changed += tx.save_day(day)
         return changed
+
+
+class _Tally:
+    """Counts what starts in a part's day, asking the database once for each set of stretches."""
+
+    def __init__(self, tx: Transaction, part: _Part) -> None:
+        self._tx = tx
+        self._part = part
+        self._found: dict[tuple[Gap, ...], int] = {}
+        whole = (part.day.start_ms, part.day.end_ms)
+        self._found[whole,], aside = self._ask((whole,))
+        self.set_aside = _reasons(tx, part) if aside else None
+
+    def count(self, runs: tuple[Gap, ...]) -> int:
+        """How many records of the day count, in the stretches that count."""
+        if runs not in self._found:
+            self._found[runs], _ = self._ask(runs)
+        return self._found[runs]
+
+    def _ask(self, runs: tuple[Gap, ...]) -> tuple[int, int]:
+        part, counting, aside = self._part, 0, 0
+        for start_ms, end_ms in runs:
+            for device, low_ms, high_ms in part.bound(start_ms, end_ms):
+                more, more_aside = self._tx.count_frames(
+                    device,
+                    part.source.kind,
+                    start_ms=low_ms,
+                    end_ms=high_ms,
+                    day_start_ms=part.day.start_ms,
+                    day_end_ms=part.day.end_ms,
+                )
+                counting, aside = counting + more, aside + more_aside
+        return counting, aside
+
+
+def _new_day(series: str, part: _Part, found: _Found, size: int) -> DayRow:
+    """A day row of nothing but what was found."""
+    nothing = (0,) * size
+    return DayRow(
+        series=series,
+        date=part.date,
+        start_ms=part.day.start_ms,
+        end_ms=part.day.end_ms,
+        n=found.n,
+        sums=_put(nothing, found.sums),
+        covered=_put(nothing, found.covered),
+        set_aside=found.set_aside,
+    )
+
+
+def _with_slots(day: DayRow, found: _Found) -> DayRow:
+    """A day row with what was found in its place."""
+    return replace(
+        day,
+        n=found.n,
+        sums=_put(day.sums, found.sums),
+        covered=_put(day.covered, found.covered),
+        set_aside=found.set_aside,
+    )
 
 
 def _put(slots: tuple[int, ...], values: Mapping[int, int]) -> tuple[int, ...]:
     """The slots with these values in their places."""
-    return tuple(values.get(at, value) for at, value in enumerate(slots))
+    changed = list(slots)
+    for at, value in values.items():
+        changed[at] = value
+    return tuple(changed)
 
 
 def _with_late(base: DayRow, day: DayRow, late: _Found) -> DayRow:
@@ -356,22 +404,6 @@ def _counted(date: str, zones: tuple[ZonePeriod, ...], *, night_only: bool) -> t
     return flags, tuple(runs)
 
 
-def _count(tx: Transaction, part: _Part, runs: tuple[Gap, ...]) -> int:
-    """How many records of the day count, in the stretches that count."""
-    return sum(
-        tx.count_frames(
-            device,
-            part.source.kind,
-            start_ms=low_ms,
-            end_ms=high_ms,
-            day_start_ms=part.day.start_ms,
-            day_end_ms=part.day.end_ms,
-        )
-        for start_ms, end_ms in runs
-        for device, low_ms, high_ms in part.bound(start_ms, end_ms)
-    )
-
-
 def _slots(home: Household, span: Interval) -> list[tuple[str, int, int]]:
     """(date, first slot, last slot) of every day that a span touches, its end included."""
     found = []
@@ -397,17 +429,23 @@ def _served(home: Household, device: str, date: str) -> set[frozenset[str]]:
     }
 
 
-def _frames(tx: Transaction, part: _Part) -> dict[int, list[DatedFrame]]:
+def _frames(tx: Transaction, part: _Part) -> dict[int, list[_Heard]]:
     """The records that count, by the slot they start in."""
-    found: dict[int, list[DatedFrame]] = defaultdict(list)
+    found: dict[int, list[_Heard]] = defaultdict(list)
     for device, low_ms, high_ms in part.bound(part.start_ms, part.end_ms):
-        for frame in tx.frames((device,), start_ms=low_ms, end_ms=high_ms, kinds=(part.source.kind,)):
-            if _counts(frame, part.day):
-                found[(frame.start_ms - part.day.start_ms) // SLOT_MS].append(frame)
+        for start_ms, fields in tx.counting_frames(
+            device,
+            part.source.kind,
+            start_ms=low_ms,
+            end_ms=high_ms,
+            day_start_ms=part.day.start_ms,
+            day_end_ms=part.day.end_ms,
+        ):
+            found[(start_ms - part.day.start_ms) // SLOT_MS].append((device, fields))
     return found
 
 
-def _covered(tx: Transaction, part: _Part, frames: Mapping[int, list[DatedFrame]], *, sealed: bool) -> dict[int, int]:
+def _covered(tx: Transaction, part: _Part, frames: Mapping[int, list[_Heard]], *, sealed: bool) -> dict[int, int]:
     """Covered ms by slot: per device, then the least of the devices that served in the slot.
 
     Of a sealed day, only what records add that came after its sealing.
@@ -429,11 +467,10 @@ def _covered(tx: Transaction, part: _Part, frames: Mapping[int, list[DatedFrame]
     return covered
 
 
-def _worn(frames: Mapping[int, list[DatedFrame]], device: str, column: int) -> dict[int, int]:
+def _worn(frames: Mapping[int, list[_Heard]], device: str, column: int) -> dict[int, int]:
     """Worn ms by slot, as the records of a tracker carry it."""
     return {
-        at: sum(int(frame.fields[column]) for frame in records if frame.device == device)
-        for at, records in frames.items()
+        at: sum(int(fields[column]) for heard, fields in records if heard == device) for at, records in frames.items()
     }
 
 

@@ -18,13 +18,21 @@ from gateway.stored import BootRow, DatedFrame
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["FRAME_SQL", "DeliveryReads", "DeliveryWrites", "frame_of", "frame_row"]
+__all__ = ["FRAME_SQL", "DeliveryReads", "DeliveryWrites", "frame_of", "frame_row", "rare"]
 
 FRAME_SQL = (
     "SELECT r.ref, f.device, f.boot, f.seq, f.kind, f.uptime_ms, f.received_ms, f.start_ms, f.end_ms, f.dating, "
     "f.fields, f.earliest_ms, f.latest_ms, f.amount, f.unit, f.object, f.set_aside, f.sealed "
     "FROM frame f JOIN record r ON r.id = f.record "
 )
+
+
+_OFTEN = frozenset({"motion", "beat"})
+
+
+def rare(kinds: tuple[str, ...]) -> str:
+    """The partial indexes' own condition, for kinds they hold: only then may SQLite use them."""
+    return "" if _OFTEN & set(kinds) else "AND f.kind NOT IN ('motion', 'beat')"
 
 
 def frame_of(row: tuple[object, ...]) -> DatedFrame:
@@ -89,6 +97,15 @@ class DeliveryReads:
             found.setdefault(device, {})[boot] = seq
         return found
 
+    def known_frames(self, refs: tuple[str, ...]) -> frozenset[str]:
+        """Those of the references under which a frame is stored."""
+        rows = self._db.execute(
+            "SELECT r.ref FROM record r JOIN frame f ON f.record = r.id "
+            "WHERE r.ref IN (SELECT value FROM json_each(:refs))",
+            {"refs": pack_list(refs)},
+        )
+        return frozenset(ref for (ref,) in rows)
+
     def frames_of_boot(self, device: str, boot: int, *, datings: tuple[str, ...]) -> tuple[DatedFrame, ...]:
         """Frames of one boot dated in one of these ways, by seq; a sealed one's time is final."""
         marks = ", ".join("?" for _ in datings)
@@ -144,14 +161,16 @@ class DeliveryReads:
 
     def count_frames(
         self, device: str, kind: str, *, start_ms: int, end_ms: int, day_start_ms: int, day_end_ms: int
-    ) -> int:
-        """Frames of a kind that start in ``[start_ms, end_ms)`` and count in the day around it:
-        not set aside, not bracketed beyond the day, and not sealed.
+    ) -> tuple[int, int]:
+        """(counting, set aside) frames of a kind that start in ``[start_ms, end_ms)`` and are not
+        sealed. Those count in the day around it that are not set aside and not bracketed beyond
+        the day.
         """
         row = self._db.execute(
-            "SELECT count(*) FROM frame WHERE device = :device AND kind = :kind AND set_aside IS NULL "
-            "AND sealed = 0 AND start_ms >= :start AND start_ms < :end "
-            "AND (dating <> 'bracket' OR (earliest_ms >= :day_start AND latest_ms < :day_end))",
+            "SELECT count(*) FILTER (WHERE set_aside IS NULL "
+            "AND (dating <> 'bracket' OR (earliest_ms >= :day_start AND latest_ms < :day_end))), count(set_aside) "
+            f"FROM frame f WHERE device = :device AND kind = :kind {rare((kind,))} "
+            "AND sealed = 0 AND start_ms >= :start AND start_ms < :end",
             {
                 "device": device,
                 "kind": kind,
@@ -161,14 +180,34 @@ class DeliveryReads:
                 "day_end": day_end_ms,
             },
         ).fetchone()
-        return int(row[0])
+        return int(row[0]), int(row[1])
+
+    def counting_frames(
+        self, device: str, kind: str, *, start_ms: int, end_ms: int, day_start_ms: int, day_end_ms: int
+    ) -> tuple[tuple[int, tuple[int | str, ...]], ...]:
+        """(start_ms, fields) of the frames that `count_frames` counts, by time and number."""
+        rows = self._db.execute(
+            f"SELECT start_ms, fields FROM frame f WHERE device = :device AND kind = :kind {rare((kind,))} "
+            "AND set_aside IS NULL AND sealed = 0 AND start_ms >= :start AND start_ms < :end "
+            "AND (dating <> 'bracket' OR (earliest_ms >= :day_start AND latest_ms < :day_end)) "
+            "ORDER BY start_ms, boot, seq",
+            {
+                "device": device,
+                "kind": kind,
+                "start": start_ms,
+                "end": end_ms,
+                "day_start": day_start_ms,
+                "day_end": day_end_ms,
+            },
+        )
+        return tuple((at_ms, unpack_fields(fields)) for at_ms, fields in rows)
 
     def set_aside_reasons(self, device: str, kind: str, *, start_ms: int, end_ms: int) -> tuple[tuple[int, str], ...]:
         """(start_ms, reason) of frames of a kind set aside in ``[start_ms, end_ms)`` and not sealed, by time."""
         return tuple(
             self._db.execute(
-                "SELECT start_ms, set_aside FROM frame WHERE device = ? AND kind = ? AND set_aside IS NOT NULL "
-                "AND sealed = 0 AND start_ms >= ? AND start_ms < ? ORDER BY start_ms, seq",
+                f"SELECT start_ms, set_aside FROM frame f WHERE device = ? AND kind = ? {rare((kind,))} "
+                "AND set_aside IS NOT NULL AND sealed = 0 AND start_ms >= ? AND start_ms < ? ORDER BY start_ms, seq",
                 (device, kind, start_ms, end_ms),
             )
         )
@@ -192,6 +231,18 @@ class DeliveryWrites(DeliveryReads):
                 "uptime_ms": uptime_ms,
                 "offset_ms": offset_ms,
             },
+        )
+
+    def insert_frames(self, frames: Iterable[DatedFrame]) -> None:
+        """Store frames that are not stored yet; a reference that outlived its frame is used again."""
+        rows = [frame_row(frame) for frame in frames]
+        self._db.executemany("INSERT INTO record (ref, kind) VALUES (:ref, 'event') ON CONFLICT (ref) DO NOTHING", rows)
+        self._db.executemany(
+            "INSERT INTO frame (record, device, boot, seq, kind, uptime_ms, received_ms, start_ms, end_ms, dating, "
+            "earliest_ms, latest_ms, amount, unit, object, fields, set_aside, crc) "
+            "VALUES ((SELECT id FROM record WHERE ref = :ref), :device, :boot, :seq, :kind, :uptime_ms, :received_ms, "
+            ":start_ms, :end_ms, :dating, :earliest_ms, :latest_ms, :amount, :unit, :object, :fields, :set_aside, :crc)",
+            rows,
         )
 
     def redate_frames(self, frames: Iterable[DatedFrame]) -> None:

@@ -29,15 +29,13 @@ from gateway.model import (
     stable_id,
 )
 from gateway.store.blobs import unpack_covered, unpack_pairs, unpack_sums, unpack_texts
-from gateway.store.deliveries import FRAME_SQL, DeliveryReads, frame_of
+from gateway.store.deliveries import FRAME_SQL, DeliveryReads, frame_of, rare
 from gateway.store.notices import NoticeReads
 from gateway.stored import DatedFrame, DayRow, DeadLetter, Document, Feeding, TextRecord
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator
-
-_OFTEN = frozenset({"motion", "beat"})
 
 _DAY = "SELECT series, date, start_ms, end_ms, n, sums, covered, set_aside, revision, late FROM day "
 _TEXT = (
@@ -48,11 +46,6 @@ _EVIDENCE = (
     "SELECT e.ref, r.ref, v.true_mass, v.false_mass, v.witness, v.reliability, v.span_start, v.span_end "
     "FROM evidence v JOIN record e ON e.id = v.edge JOIN record r ON r.id = v.record "
 )
-
-
-def _rare(kinds: tuple[str, ...]) -> str:
-    """The partial indexes' own condition, for kinds they hold: only then may SQLite use them."""
-    return "" if _OFTEN & set(kinds) else "AND f.kind NOT IN ('motion', 'beat')"
 
 
 def _day(row: tuple[object, ...]) -> DayRow:
@@ -181,7 +174,7 @@ class Reader(DeliveryReads, NoticeReads):
     ) -> tuple[DatedFrame, ...]:
         """Frames of these devices that start in ``[start_ms, end_ms)``, by time, device, boot, seq."""
         marks = ", ".join("?" for _ in devices)
-        only = "" if kinds is None else f"AND f.kind IN ({', '.join('?' for _ in kinds)}) {_rare(kinds)} "
+        only = "" if kinds is None else f"AND f.kind IN ({', '.join('?' for _ in kinds)}) {rare(kinds)} "
         rows = self._db.execute(
             f"{FRAME_SQL} WHERE f.device IN ({marks}) AND f.start_ms >= ? AND f.start_ms < ? {only}"
             "ORDER BY f.start_ms, f.device, f.boot, f.seq, r.ref",
@@ -193,7 +186,7 @@ class Reader(DeliveryReads, NoticeReads):
         """Frames of these kinds, whatever the device, that start in ``[start_ms, end_ms)``."""
         marks = ", ".join("?" for _ in kinds)
         rows = self._db.execute(
-            f"{FRAME_SQL} WHERE f.kind IN ({marks}) {_rare(kinds)} AND f.start_ms >= ? AND f.start_ms < ? "
+            f"{FRAME_SQL} WHERE f.kind IN ({marks}) {rare(kinds)} AND f.start_ms >= ? AND f.start_ms < ? "
             "ORDER BY f.start_ms, f.device, f.boot, f.seq, r.ref",
             (*kinds, start_ms, end_ms),
         )
@@ -278,6 +271,12 @@ class Reader(DeliveryReads, NoticeReads):
         """One day row, or None where nothing was recorded."""
         found = self.days(series, date, date)
         return found[0] if found else None
+
+    def days_of(self, series: tuple[str, ...], date: str) -> dict[str, DayRow]:
+        """The day rows of several series on one date, by series; without a row, without an entry."""
+        marks = ", ".join("?" for _ in series)
+        rows = self._db.execute(f"{_DAY} WHERE series IN ({marks}) AND date = ?", (*series, date))
+        return {day.series: day for day in map(_day, rows)}
 
     def first_date(self, series: str) -> str | None:
         """The first local day a series has a row for."""

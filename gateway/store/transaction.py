@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gateway.errors import HouseholdError
 from gateway.store.blobs import pack_list, pack_pairs
 from gateway.store.checksums import row_crc
-from gateway.store.deliveries import DeliveryWrites, frame_row
+from gateway.store.deliveries import DeliveryWrites
 from gateway.store.household import copy_household
 from gateway.store.notices import NoticeWrites
 from gateway.store.reads import Reader
@@ -194,24 +194,14 @@ class Transaction(DeliveryWrites, NoticeWrites, Retention, Reader):
         tuple of DatedFrame
             The new ones, in the order given.
         """
-        new: list[DatedFrame] = []
-        purged: dict[tuple[str, int], int] = {}
+        given: dict[str, DatedFrame] = {}
         for frame in frames:
-            record, fresh = self._record(frame.ref)
-            if not fresh and self._db.execute("SELECT 1 FROM frame WHERE record = ?", (record,)).fetchone():
-                continue
-            if fresh and self._was_purged(frame, purged):
-                self._db.execute("DELETE FROM record WHERE id = ?", (record,))
-                continue
-            self._db.execute(
-                "INSERT INTO frame (record, device, boot, seq, kind, uptime_ms, received_ms, start_ms, end_ms, dating, "
-                "earliest_ms, latest_ms, amount, unit, object, fields, set_aside, crc) "
-                "VALUES (:record, :device, :boot, :seq, :kind, :uptime_ms, :received_ms, :start_ms, :end_ms, :dating, "
-                ":earliest_ms, :latest_ms, :amount, :unit, :object, :fields, :set_aside, :crc)",
-                {"record": record, **frame_row(frame)},
-            )
-            new.append(frame)
-        return tuple(new)
+            given.setdefault(frame.ref.text, frame)
+        known = self.known_frames(tuple(given))
+        purged: dict[tuple[str, int], int] = {}
+        new = tuple(frame for ref, frame in given.items() if ref not in known and not self._was_purged(frame, purged))
+        self.insert_frames(new)
+        return new
 
     def add_dead_letters(self, letters: Iterable[DeadLetter]) -> int:
         """Keep unreadable bytes with their reason; returns how many rows are new."""
