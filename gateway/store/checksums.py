@@ -38,15 +38,18 @@ CHECKED = {
 cited carries its reference too, so that content under another row's reference is found."""
 
 
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
 def row_crc(values: tuple[object, ...]) -> int:
     """CRC-32 of a row's values in column order (None, int, float, str, bytes).
 
-    Everything but bytes is taken as one JSON array, ``null`` standing for bytes; these follow
-    in their order.
+    Everything but bytes is taken as one JSON array, ``[length]`` standing for bytes; these
+    follow in their order.
     """
-    plain = [None if isinstance(value, bytes) else value for value in values]
-    crc = crc32(json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"))
-    for value in values:
-        if isinstance(value, bytes):
-            crc = crc32(value, crc)
+    blobs = [value for value in values if isinstance(value, bytes)]
+    plain = [[len(value)] if isinstance(value, bytes) else value for value in values] if blobs else values
+    crc = crc32(_encode(plain).encode("utf-8", "surrogatepass"))
+    for blob in blobs:
+        crc = crc32(blob, crc)
     return crc

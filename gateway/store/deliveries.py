@@ -240,8 +240,9 @@ class DeliveryWrites(DeliveryReads):
         self._db.executemany(
             "INSERT INTO frame (record, device, boot, seq, kind, uptime_ms, received_ms, start_ms, end_ms, dating, "
             "earliest_ms, latest_ms, amount, unit, object, fields, set_aside, crc) "
-            "VALUES ((SELECT id FROM record WHERE ref = :ref), :device, :boot, :seq, :kind, :uptime_ms, :received_ms, "
-            ":start_ms, :end_ms, :dating, :earliest_ms, :latest_ms, :amount, :unit, :object, :fields, :set_aside, :crc)",
+            "VALUES ((SELECT id FROM record WHERE ref = :ref), :device, :boot, :seq, :kind, :uptime_ms, "
+            ":received_ms, :start_ms, :end_ms, :dating, :earliest_ms, :latest_ms, :amount, :unit, :object, :fields, "
+            ":set_aside, :crc)",
             rows,
         )
 

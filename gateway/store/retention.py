@@ -19,7 +19,7 @@ from gateway.stored import DayRow
 if TYPE_CHECKING:
     from gateway.stored import DatedFrame
 
-__all__ = ["KEPT_KINDS", "Purged", "Retention", "day_row"]
+__all__ = ["CITING", "KEPT_KINDS", "Purged", "Retention", "day_row"]
 
 _DAY_MS = 86_400_000
 _REACH_MS = _DAY_MS
@@ -31,15 +31,14 @@ has queued belongs to it or to yesterday."""
 KEPT_KINDS = ("food_set", "weight")
 """Never purged: what was fed when follows from the one, a weight adds up to nothing. Both are
 a few rows a week."""
+CITING = ("answer_cites", "evidence", "floor_cites")
+"""The tables that cite a record in their column ``record``; whatever they cite stays."""
 
 _PURGEABLE = (
     "FROM frame f WHERE f.end_ms < :before AND f.kind NOT IN ('" + "', '".join(KEPT_KINDS) + "') "
     # A number above the mark is still waited for; only what the mark covers is known to be known.
     "AND (f.boot IS NULL OR f.seq <= (SELECT m.seq FROM mark m WHERE m.device = f.device AND m.boot = f.boot)) "
-    "AND NOT EXISTS (SELECT 1 FROM answer_cites c WHERE c.record = f.record) "
-    "AND NOT EXISTS (SELECT 1 FROM evidence e WHERE e.record = f.record) "
-    "AND NOT EXISTS (SELECT 1 FROM floor_cites n WHERE n.record = f.record) "
-)
+) + " ".join(f"AND NOT EXISTS (SELECT 1 FROM {table} c WHERE c.record = f.record)" for table in CITING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ is lost with its raw rows; day rows that are gone are named, to be computed agai
 from __future__ import annotations
 
 import sqlite3
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from gateway.store.checksums import CHECKED
 from gateway.store.files import initialise
 from gateway.store.household import restore_household
 from gateway.store.pages import PageFile, Row, Value
+from gateway.store.retention import CITING
 from gateway.store.transaction import Transaction
 from gateway.store.verify import rotten_rows
 
@@ -31,11 +32,6 @@ _CITABLE = {"event": "frame", "day": "day", "label": "text_record", "passage": "
 _CITABLE |= {"note": "text_record", "log": "text_record", "edge": "edge"}
 _NAMES_BY_INDEX = {"record": "sqlite_autoindex_record_1", "vertex": "sqlite_autoindex_vertex_1"}
 """Tables of named rows: the index of the names holds every (name, row id) a second time."""
-_LIKE_AN_INDEX = frozenset(
-    {"mark", "counter", "learned", "device", "place", "person", "food", "finding", "followed", "floor_cites"}
-)
-"""Tables without row ids whose rows look like those of an index or of each other: from a page
-that no tree leads to they are not taken. Each has a second source, or is learned again."""
 _TYPES: dict[str, tuple[type, ...]] = {"INTEGER": (int,), "REAL": (float, int), "TEXT": (str,), "BLOB": (bytes,)}
 
 _FRAMES_BY_NUMBER = (
@@ -106,6 +102,10 @@ class _Table:
     columns: tuple[tuple[str, str, bool], ...]
     has_rowid: bool
     alias: int | None
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        return tuple(declared for _, declared, _ in self.columns)
 
     def fits(self, row: Row) -> bool:
         """Whether a row can be one of this table's."""
@@ -219,14 +219,30 @@ def _named_rows(table: str, entries: Iterable[Row]) -> Iterator[Row]:
 
 
 def _read_orphans(db: sqlite3.Connection, pages: PageFile, tables: dict[str, _Table]) -> None:
-    """Insert the rows of leaf pages whose way is broken, into the first table all of them fit."""
+    """Insert the rows of leaf pages whose way is broken, into the first table all of them fit.
+
+    A table without row ids whose rows look like those of an index, or of another such table, is
+    left out: the household has its copy, marks are counted from frames, the rest is learned again.
+    """
+    shapes = Counter(table.types for table in tables.values() if not table.has_rowid)
+    shapes.update(_index_shapes(db, tables))
     for page in pages.orphans():
         for table in tables.values():
-            if table.name in _LIKE_AN_INDEX or table.has_rowid != page.is_table:
+            if table.has_rowid != page.is_table or (not table.has_rowid and shapes[table.types] > 1):
                 continue
             if all(len(row.values) == len(table.columns) and table.fits(row) for row in page.rows):
                 _insert(db, table, page.rows)
                 break
+
+
+def _index_shapes(db: sqlite3.Connection, tables: dict[str, _Table]) -> Iterator[tuple[str, ...]]:
+    """The declared types of every index's entries, those that lead to the row included."""
+    for table in tables.values():
+        declared = {name: kind for name, kind, _ in table.columns}
+        for _, index, _, origin, _ in db.execute(f"PRAGMA index_list({table.name})").fetchall():
+            if origin != "pk" or table.has_rowid:  # else the key's index is the table
+                columns = db.execute(f"PRAGMA index_xinfo({index})").fetchall()
+                yield tuple("INTEGER" if row[1] == -1 else declared[row[2]] for row in columns)
 
 
 def _insert(db: sqlite3.Connection, table: _Table, rows: Iterable[Row]) -> None:
@@ -264,17 +280,13 @@ def _make_whole(db: sqlite3.Connection, *, unreadable: dict[str, int], clock_sou
         db.execute(_MARKS_FROM_FRAMES)
     lost: dict[str, int] = defaultdict(int)
     lost_dates = set()
+    uncited = " AND ".join(f"NOT EXISTS (SELECT 1 FROM {table} WHERE record = :record)" for table in CITING)
     for record, ref, kind in db.execute(_LOST_RECORDS).fetchall():
         lost[kind] += 1
         if kind == "day":
             lost_dates.add(ref.rpartition("/")[2])
         # A cited reference stays: the citation says what it stood on, and the row may come again.
-        db.execute(
-            "DELETE FROM record WHERE id = :record AND NOT EXISTS (SELECT 1 FROM answer_cites WHERE record = :record) "
-            "AND NOT EXISTS (SELECT 1 FROM evidence WHERE record = :record) "
-            "AND NOT EXISTS (SELECT 1 FROM floor_cites WHERE record = :record)",
-            {"record": record},
-        )
+        db.execute(f"DELETE FROM record WHERE id = :record AND {uncited}", {"record": record})
     tx = Transaction(db)
     if unreadable["frame"] or lost["event"] or unreadable["sealed_day"]:
         tx.seal(until_ms=2**62, but_dates=frozenset(lost_dates))
