@@ -55,7 +55,7 @@ def demo() -> Iterator[str]:
     assert playing.stdout is not None
     try:
         for line in playing.stdout:
-            if "The page is at" in line:
+            if "this answer: " in line:
                 break
         else:
             raise AssertionError(f"the demo must serve its page, ended with status {playing.wait()}")

@@ -278,6 +278,31 @@ def test_a_command_an_owner_can_give_is_named_where_owners_look():
     assert [name for name in COMMANDS if by_another_name.get(name, name) not in told] == []
 
 
+def test_the_words_that_are_explained_are_words_that_answers_use():
+    told = section(text_of("owner"), "## What the words of an answer mean").lower()
+    code = "\n".join(path.read_text("utf-8") for path in (ROOT / "gateway/ask").glob("*.py")).lower()
+    words = (
+        "usual",
+        "clearly",
+        "slightly",
+        "as usual",
+        "likely",
+        "not clear",
+        "i can't tell",
+        "too early",
+        "not recorded",
+    )
+    words += (
+        "worn",
+        "from the bowl",
+        "closest recorded change",
+        "put together by the hub",
+        "a pattern, not a diagnosis",
+    )
+    words += ("not on file", "in both foods")
+    assert [word for word in words if word not in told or word not in code] == []
+
+
 # --- the house ------------------------------------------------------------------------------------
 
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
