@@ -19,6 +19,7 @@ from gateway.knowledge.labels import read_label
 from gateway.knowledge.notes import log_kind_of, read_note
 from gateway.knowledge.passages import read_passages, starter_guide
 from gateway.knowledge.products import read_products
+from gateway.learn import answer_notice
 from gateway.links.rollups import Rollups
 from gateway.links.surefeed import read_surefeed, store_surefeed
 from gateway.measure.days import instant_of, local_clock
@@ -303,6 +304,10 @@ def _taken_over(tx: Transaction, device: str, pets: frozenset[str], at_ms: int) 
     )
 
 
+def _answer_notice(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
+    return Done(answer_notice(tx, _need(args, "notice"), _need(args, "answer"), now_ms=now_ms))
+
+
 COMMANDS: dict[str, Callable[[Transaction, dict[str, str], int], Done]] = {
     "household": _household,
     "surefeed": _surefeed,
@@ -316,4 +321,5 @@ COMMANDS: dict[str, Callable[[Transaction, dict[str, str], int], Done]] = {
     "wrong": _wrong,
     "undo": _undo,
     "bind": _bind,
+    "answer_notice": _answer_notice,
 }

@@ -48,6 +48,7 @@ def correlate_pass(tx: Transaction, home: Household, ontology: Ontology, as_of: 
         kept = _edge(tx, home, one, as_of, trust)
         if kept is not None:
             record, edge, mass = kept
+            tx.drop_outdated(record)
             tx.save_text(record)
             edges.append(edge)
             evidence.append(Evidence(edge.ref, record.ref, mass, "hub", trust))

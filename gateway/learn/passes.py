@@ -2,7 +2,7 @@
 
 Keyed by ``as_of`` (the day that closed), never run by a timer: what is due follows from the
 stored days and the instant handed in, so a hub that was off catches up and gets the same
-rows. A day that changed after its pass is learned again.
+rows. A day that changed after its pass is learned again, with all that came after it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gateway.learn.correlations import correlate_pass, is_pass_day
+from gateway.learn.followed import follow_pass
+from gateway.learn.notices import false_per_year, half_usual_finding, says_something, shift_finding
+from gateway.learn.slow import slow_pass
 from gateway.measure.days import add_days, day_interval, local_day
 from gateway.measure.series import compare_rows
-from gateway.model import PetStatus
+from gateway.model import PetStatus, stable_id
 
 if TYPE_CHECKING:
     from gateway.measure.series import Measured
@@ -45,6 +48,9 @@ def catch_up(tx: Transaction, ontology: Ontology, *, now_ms: int, most: int | No
     home = tx.household()
     if not home.zones:
         return ()
+    restated = tx.restated_from()
+    if restated is not None:  # baselines and "third in a row" of later passes held that day
+        tx.forget_learned(restated)
     newest = add_days(local_day(now_ms, home.zones), -1)
     done = tx.learned_until()
     first = tx.first_day() if done is None else add_days(done, 1)
@@ -53,6 +59,8 @@ def catch_up(tx: Transaction, ontology: Ontology, *, now_ms: int, most: int | No
         learn_day(tx, home, ontology, first)
         if is_pass_day(first):
             correlate_pass(tx, home, ontology, first)
+            slow_pass(tx, home, ontology, first)
+            follow_pass(tx, home, ontology, first)
         tx.set_learned(first, done_ms=now_ms)
         learned.append(first)
         first = add_days(first, 1)
@@ -60,11 +68,17 @@ def catch_up(tx: Transaction, ontology: Ontology, *, now_ms: int, most: int | No
 
 
 def learn_day(tx: Transaction, home: Household, ontology: Ontology, as_of: str) -> None:
-    """Compare the seven days that end with ``as_of`` with the days before, for every series."""
-    living = {pet.id for pet in home.pets if pet.status not in _RESTING}
-    for series in tx.all_series():
-        if series.pet not in living or ontology.properties[series.property].kind not in _MEASURED_KINDS:
-            continue
+    """Compare the seven days that end with ``as_of`` with the days before, for every series; keep
+    the notices that stand, and the floor that needs two whole days.
+    """
+    species = {pet.id: stable_id(pet.species) for pet in home.pets if pet.status not in _RESTING}
+    watched = [
+        (series, ontology.properties[series.property])
+        for series in tx.all_series()
+        if series.pet in species and ontology.properties[series.property].kind in _MEASURED_KINDS
+    ]
+    rate = false_per_year(sum(says_something(observed) for _, observed in watched))
+    for series, observed in watched:
         found = _weekly(tx, home, ontology, series, as_of)
         comparison = found.comparison
         tx.save_finding(
@@ -85,6 +99,10 @@ def learn_day(tx: Transaction, home: Household, ontology: Ontology, as_of: str) 
                 "unit": found.unit,
             },
         )
+        if says_something(observed):
+            shift_finding(tx, series.id, found, as_of, rate=rate)
+        if series.property == "intake" and species[series.pet] == "cat":
+            half_usual_finding(tx, series.id, found, as_of, zones=home.zones)
 
 
 def _weekly(tx: Transaction, home: Household, ontology: Ontology, series: Series, as_of: str) -> Measured:

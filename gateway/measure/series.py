@@ -19,6 +19,7 @@ from gateway.measure.days import (
     day_interval,
     hour_spans,
     hours_from_slots,
+    local_clock,
     local_day,
 )
 from gateway.measure.grid import DayGrid, Kind, night_grid, rescale
@@ -29,18 +30,21 @@ if TYPE_CHECKING:
     from gateway.model import Comparison, ZonePeriod
     from gateway.stored import DayRow, Feeding
 
-__all__ = ["Measured", "compare_rows", "energy_factors", "food_segments", "grid_of"]
+__all__ = ["Measured", "comparable", "compare_rows", "energy_factors", "food_segments", "grid_of", "level_grid"]
 
 _MG_PER_KG = 1e6
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A comparison and how it was made: ``unit`` is ``kcal`` where foods were made comparable."""
+    """A comparison and how it was made: ``unit`` is ``kcal`` where foods were made comparable,
+    ``breaks`` are the changes of food over which grams are not.
+    """
 
     comparison: Comparison
     unit: str
     grid: DayGrid
+    breaks: tuple[SegmentStart, ...] = ()
 
 
 def grid_of(
@@ -141,15 +145,46 @@ def compare_rows(
     Measured
     """
     grid = grid_of(rows, history_from, last, zones=zones, now_ms=now_ms, unit=unit, kind=kind, night_only=night_only)
-    foods = {feeding.food for feeding in feedings if feeding.end_ms is None or _reaches(feeding, history_from, zones)}
-    if unit == "mg" and kind == "mass" and len(foods) > 1:
-        fed = [feeding for feeding in feedings if feeding.food in foods]
-        if all(feeding.kcal_per_kg is not None for feeding in fed):
-            grid = rescale(grid, energy_factors(grid.dates, fed, zones), "kcal")
-        else:
-            segments = (*segments, *food_segments(fed, zones))
-    comparison = compare(grid, first, last, relevance=relevance, segments=segments, unattributed=unattributed)
-    return Measured(comparison, grid.unit, grid)
+    grid, breaks = comparable(grid, feedings, zones)
+    comparison = compare(
+        grid, first, last, relevance=relevance, segments=(*segments, *breaks), unattributed=unattributed
+    )
+    return Measured(comparison, grid.unit, grid, breaks)
+
+
+def comparable(
+    grid: DayGrid, feedings: Sequence[Feeding], zones: tuple[ZonePeriod, ...]
+) -> tuple[DayGrid, tuple[SegmentStart, ...]]:
+    """Grams of several foods as energy where every label gives it, else with each change as a break.
+
+    A grid of one food, or of anything but grams, comes back as it is.
+    """
+    first = grid.dates[0] if grid.dates else "9999-12-31"
+    foods = {feeding.food for feeding in feedings if feeding.end_ms is None or _reaches(feeding, first, zones)}
+    if grid.unit != "mg" or grid.kind != "mass" or len(foods) < 2:
+        return grid, ()
+    fed = [feeding for feeding in feedings if feeding.food in foods]
+    if all(feeding.kcal_per_kg is not None for feeding in fed):
+        return rescale(grid, energy_factors(grid.dates, fed, zones), "kcal"), ()
+    return grid, food_segments(fed, zones)
+
+
+def level_grid(
+    readings: Sequence[tuple[int, int]], first: str, last: str, *, zones: tuple[ZonePeriod, ...], unit: str
+) -> DayGrid:
+    """Readings of a level, (at_ms, value), as local days: each hour's mean, covered where there is one."""
+    dates = dates_between(first, last)
+    place = {date: index for index, date in enumerate(dates)}
+    sums, counts = np.zeros((len(dates), 24)), np.zeros((len(dates), 24), dtype=np.int64)
+    span = np.stack([hour_spans(date, zones) for date in dates])
+    for at_ms, value in readings:
+        index = place.get(local_day(at_ms, zones))
+        if index is not None:
+            hour = local_clock(at_ms, zones).hour
+            sums[index, hour] += value
+            counts[index, hour] += 1
+    total = np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0)
+    return DayGrid(dates, total, np.where(counts > 0, span, 0), span, unit, "level")
 
 
 def _reaches(feeding: Feeding, date: str, zones: tuple[ZonePeriod, ...]) -> bool:

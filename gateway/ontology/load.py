@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from gateway.errors import ConfigError
+from gateway.model import stable_id
 from gateway.ontology.hazards import EmergencySign, Hazards, Pattern, PoisonLine, Toxin
 from gateway.ontology.language import Language, Things, TimeWords
 from gateway.ontology.recognise import Alias, Lexicon, Reading, fold_alias
@@ -30,7 +31,7 @@ from gateway.ontology.vocabulary import (
     VertexKind,
 )
 
-__all__ = ["LANGUAGES", "hazards", "languages", "load", "read_table", "things"]
+__all__ = ["LANGUAGES", "hazards", "languages", "load", "read_table", "things", "toy_breeds"]
 
 LANGUAGES = ("en", "es", "de")
 """English first: it is complete, and wins a tie when a text's language is told."""
@@ -414,3 +415,9 @@ def hazards() -> Hazards:
         first_aid=MappingProxyType(dict(table["first_aid"])),
         near=MappingProxyType(_near(table)),
     )
+
+
+@cache
+def toy_breeds() -> tuple[str, ...]:
+    """Ids of words that make a breed a toy breed: one may go without food half as long as others."""
+    return tuple(stable_id(str(name)) for name in read_table("floors.toml")["toy_breeds"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gateway.model import PetStatus, RecordRef
 from gateway.store.deliveries import FRAME_SQL, frame_of
@@ -19,10 +19,21 @@ if TYPE_CHECKING:
 
 __all__ = ["NoticeReads", "NoticeWrites"]
 
-_NOTICE = (
-    "SELECT id, pet, kind, urgency, basis, since_ms, raised_ms, text, device, answer, answered_ms, ended_ms "
-    "FROM floor_notice "
+_COLUMNS = (
+    "id",
+    "pet",
+    "kind",
+    "urgency",
+    "basis",
+    "since_ms",
+    "raised_ms",
+    "text",
+    "device",
+    "answer",
+    "answered_ms",
+    "ended_ms",
 )
+_NOTICE = f"SELECT {', '.join(_COLUMNS)} FROM floor_notice "
 _RESTATED = "restated_from"
 
 
@@ -65,8 +76,8 @@ class NoticeReads:
             "SELECT r.ref FROM floor_cites c JOIN record r ON r.id = c.record WHERE c.notice = :id ORDER BY c.place",
             {"id": row[0]},
         )
-        first, rest = row[:8], row[8:]
-        return FloorNotice(*first, tuple(RecordRef(ref) for (ref,) in refs), *rest)  # type: ignore[arg-type]  # in field order
+        values: dict[str, Any] = dict(zip(_COLUMNS, row, strict=True))
+        return FloorNotice(**values, refs=tuple(RecordRef(ref) for (ref,) in refs))
 
     def last_counted(self, device: str, kind: str, *, before_ms: int) -> DatedFrame | None:
         """The latest frame of a rare kind before an instant that was not set aside, or None."""
@@ -86,14 +97,23 @@ class NoticeReads:
         ).fetchone()
         return None if row is None else (int(row[0]), RecordRef(row[1]))
 
-    def status_since(self, pet: str, *, at_ms: int) -> tuple[PetStatus, int]:
-        """Where the pet stands at an instant and since when; at home from the beginning by default."""
-        row = self._db.execute(
-            "SELECT status, valid_from_ms FROM pet_status WHERE pet = :pet AND valid_from_ms <= :at "
-            "ORDER BY valid_from_ms DESC LIMIT 1",
-            {"pet": pet, "at": at_ms},
-        ).fetchone()
-        return (PetStatus.HOME, 0) if row is None else (PetStatus(row[0]), int(row[1]))
+    def statuses(self, pet: str, *, until_ms: int) -> tuple[tuple[int, PetStatus], ...]:
+        """(since, status) of a pet up to an instant, oldest first."""
+        rows = self._db.execute(
+            "SELECT valid_from_ms, status FROM pet_status WHERE pet = :pet AND valid_from_ms <= :until "
+            "ORDER BY valid_from_ms",
+            {"pet": pet, "until": until_ms},
+        )
+        return tuple((int(since), PetStatus(status)) for since, status in rows)
+
+    def logged(self, pet: str, about: str, *, from_ms: int, until_ms: int) -> tuple[tuple[int, str, RecordRef], ...]:
+        """(at_ms, words, reference) of what people wrote down of one kind in that time, oldest first."""
+        rows = self._db.execute(
+            "SELECT t.at_ms, t.text, r.ref FROM text_record t JOIN record r ON r.id = t.record WHERE t.kind = 'log' "
+            "AND t.at_ms BETWEEN :from AND :until AND t.object = :about AND t.pet = :pet ORDER BY t.at_ms, r.ref",
+            {"pet": pet, "about": about, "from": from_ms, "until": until_ms},
+        )
+        return tuple((int(at), text, RecordRef(ref)) for at, text, ref in rows)
 
     def medicines_at(self, pet: str, *, at_ms: int) -> tuple[tuple[str, RecordRef], ...]:
         """(medicine's vertex, edge) of what the pet takes at an instant, by name."""
@@ -188,8 +208,8 @@ class NoticeWrites(NoticeReads):
     def note_restated(self, date: str) -> None:
         """A day's row changed: where that day was learned, it is to be learned again."""
         self._db.execute(
-            "INSERT INTO meta (key, value) SELECT :key, :date "
-            "WHERE EXISTS (SELECT 1 FROM learned WHERE as_of >= :date) ON CONFLICT (key) DO UPDATE SET value = min(value, excluded.value)",
+            "INSERT INTO meta (key, value) SELECT :key, :date WHERE EXISTS (SELECT 1 FROM learned "
+            "WHERE as_of >= :date) ON CONFLICT (key) DO UPDATE SET value = min(value, excluded.value)",
             {"key": _RESTATED, "date": date},
         )
 
