@@ -22,7 +22,8 @@ from gateway.model import Vertex
 from gateway.ontology.load import load
 from tests.scenario_answers import VARIANTS, Tally, answered, candidates, ranked
 from tests.scenario_homes import DAY, Home
-from tests.scenarios import KINDS, drawn
+from tests.scenario_kinds import KINDS
+from tests.scenarios import drawn
 
 SEEDS = 4
 BUDGET = 600

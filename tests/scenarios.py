@@ -9,43 +9,15 @@ is asked about beside a food that changed too late, a kennel nobody got fleas in
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
 from gateway.ask.causes import hypothesis
 from gateway.model import Mass, Vertex
 from tests.scenario_homes import DAY, Home, Interval, World
+from tests.scenario_kinds import KINDS, cause, meets, own_series, stays, swap, takes
+from tests.scenario_quiet import long_standing_food
 
-DENIED = Mass(0.0, 0.95)
 _DISTRACTORS = 0.6  # chance that a slot the kind leaves alone gets a distractor
-
-
-@dataclass(frozen=True)
-class Kind:
-    name: str
-    slots: frozenset[str]
-    tell: Callable
-    has_cause: bool
-
-
-KINDS: dict[str, Kind] = {}
-
-
-def _kind(*slots, has_cause):
-    def register(tell):
-        KINDS[tell.__name__] = Kind(tell.__name__, frozenset(slots), tell, has_cause)
-        return tell
-
-    return register
-
-
-def cause(*slots):
-    return _kind(*slots, has_cause=True)
-
-
-def quiet(*slots):
-    return _kind(*slots, has_cause=False)
 
 
 @cache
@@ -241,10 +213,6 @@ def a_set_where_the_old_food_had_another(home):
 # --- a cause: medicine and protection -----------------------------------------------------------------
 
 
-def _takes(home, med, start, end=None, *, relation="takes"):
-    return home.say(home.pet, relation, med, home.at(start), None if end is None else home.at(end))
-
-
 def _side_effect(home, taken):
     return [(taken.head.name, (taken, home.known(taken.head.name, f"side_effect[{home.host}]", home.sign)))]
 
@@ -256,74 +224,74 @@ def _lapse(home, given, relation, condition):
 
 @cause("medicine")
 def a_medicine_with_that_side_effect(home):
-    return _side_effect(home, _takes(home, "med:harsh", home.day()))
+    return _side_effect(home, takes(home, "med:harsh", home.day()))
 
 
 @cause("medicine")
 def a_medicine_taken_up_again_after_a_year(home):
-    _takes(home, "med:harsh", -360, -330)
-    return _side_effect(home, _takes(home, "med:harsh", home.day()))
+    takes(home, "med:harsh", -360, -330)
+    return _side_effect(home, takes(home, "med:harsh", home.day()))
 
 
 @cause("medicine")
 def a_short_course_before_it(home):
     day = home.day(-8, -3)
-    return _side_effect(home, _takes(home, "med:harsh", day, day + 2))
+    return _side_effect(home, takes(home, "med:harsh", day, day + 2))
 
 
 @cause("parasite")
 def a_collar_with_that_side_effect(home):
-    return _side_effect(home, _takes(home, "med:collar", home.day(), 60, relation="treated_with"))
+    return _side_effect(home, takes(home, "med:collar", home.day(), 60, relation="treated_with"))
 
 
 @cause("medicine")
 def a_medicine_that_was_stopped(home):
-    return _lapse(home, _takes(home, "med:remedy", -90, home.day()), "treats", home.town.diseases[0])
+    return _lapse(home, takes(home, "med:remedy", -90, home.day()), "treats", home.town.diseases[0])
 
 
 @cause("medicine")
 def replaced_by_one_that_does_not_help(home):
     day = home.day()
-    _takes(home, "med:mild", day)
-    return _lapse(home, _takes(home, "med:remedy", -90, day), "treats", home.town.diseases[0])
+    takes(home, "med:mild", day)
+    return _lapse(home, takes(home, "med:remedy", -90, day), "treats", home.town.diseases[0])
 
 
 @cause("parasite")
 def protection_ran_out(home):
-    given = _takes(home, "med:spot_on", -40, home.day(-12, -2), relation="treated_with")
+    given = takes(home, "med:spot_on", -40, home.day(-12, -2), relation="treated_with")
     return _lapse(home, given, "prevents", home.town.parasitic)
 
 
 @cause("parasite")
 def protection_renewed_too_late(home):
-    given = _takes(home, "med:spot_on", -45, -15, relation="treated_with")
-    _takes(home, "med:spot_on", -6, 24, relation="treated_with")
+    given = takes(home, "med:spot_on", -45, -15, relation="treated_with")
+    takes(home, "med:spot_on", -6, 24, relation="treated_with")
     return _lapse(home, given, "prevents", home.town.parasitic)
 
 
 @cause("parasite")
 def protection_ran_out_a_day_beyond_the_three_weeks(home):
-    given = _takes(home, "med:spot_on", -52, -21.9, relation="treated_with")
+    given = takes(home, "med:spot_on", -52, -21.9, relation="treated_with")
     return _lapse(home, given, "prevents", home.town.parasitic)
 
 
 @cause("parasite")
 def renewed_with_what_guards_against_something_else(home):
-    given = _takes(home, "med:spot_on", -40, -9, relation="treated_with")
-    _takes(home, "med:wormer", -9, 80, relation="treated_with")
+    given = takes(home, "med:spot_on", -40, -9, relation="treated_with")
+    takes(home, "med:wormer", -9, 80, relation="treated_with")
     return _lapse(home, given, "prevents", home.town.parasitic)
 
 
 @cause("parasite")
 def a_renewal_the_owner_took_back(home):
-    given = _takes(home, "med:spot_on", -38, -8, relation="treated_with")
-    home.walls.add(_takes(home, "med:spot_on", -8, 22, relation="treated_with").ref)
+    given = takes(home, "med:spot_on", -38, -8, relation="treated_with")
+    home.walls.add(takes(home, "med:spot_on", -8, 22, relation="treated_with").ref)
     return _lapse(home, given, "prevents", home.town.parasitic)
 
 
 @cause("parasite")
 def only_the_other_pet_was_treated_again(home):
-    given = _takes(home, "med:spot_on", -38, -8, relation="treated_with")
+    given = takes(home, "med:spot_on", -38, -8, relation="treated_with")
     home.say(home.town.others[0], "treated_with", "med:spot_on", home.at(-8), home.at(22))
     return _lapse(home, given, "prevents", home.town.parasitic)
 
@@ -331,24 +299,16 @@ def only_the_other_pet_was_treated_again(home):
 # --- a cause: places, visitors, devices ---------------------------------------------------------------
 
 
-def _stay(home, place, start, end=None, *, pet=None):
-    return home.say(pet or home.pet, "was_at", place, home.at(start), None if end is None else home.at(end))
-
-
-def _visit(home, visitor, start, *, pet=None):
-    return home.say(pet or home.pet, "visited_by", visitor, home.at(start), home.at(start + 0.4))
-
-
 @cause("place")
 def a_stay_at_a_kennel(home):
     day = home.day(-12, -4)
-    stay = _stay(home, "place:kennel", day, day + 2)
+    stay = stays(home, "place:kennel", day, day + 2)
     return home.by_agent(stay, home.known("place:kennel", "has_agent", "agent:flea"))
 
 
 @cause("place")
 def a_long_stay_that_ended_before_it(home):
-    stay = _stay(home, "place:kennel", -34, home.day(-10, -2))
+    stay = stays(home, "place:kennel", -34, home.day(-10, -2))
     return home.by_agent(stay, home.known("place:kennel", "has_agent", "agent:flea"))
 
 
@@ -356,14 +316,14 @@ def a_long_stay_that_ended_before_it(home):
 def a_place_all_pets_went_to(home):
     day = home.day(-9, -3)
     for pet in home.town.others:
-        _stay(home, "place:daycare", day, day + 1, pet=pet)
-    stay = _stay(home, "place:daycare", day, day + 1)
+        stays(home, "place:daycare", day, day + 1, pet=pet)
+    stay = stays(home, "place:daycare", day, day + 1)
     return home.by_agent(stay, home.known("place:daycare", "has_agent", "agent:flea"))
 
 
 @cause("place")
 def a_place_by_its_kind(home):
-    stay = _stay(home, "place:farm", -6, -5)
+    stay = stays(home, "place:farm", -6, -5)
     of_kind = home.known("place:farm", "of_kind", "place:boarding_kennel")
     carries = home.known("place:boarding_kennel", "has_agent", "agent:mite")
     return [("place:farm", (stay, of_kind, carries, *tail)) for tail in home.tails("agent:mite")]
@@ -373,13 +333,13 @@ def a_place_by_its_kind(home):
 def a_place_with_two_agents(home):
     carries = home.known("place:kennel", "has_agent", "agent:flea")
     mites = home.say("place:kennel", "has_agent", "agent:mite")
-    stay = _stay(home, "place:kennel", -6, -4)
+    stay = stays(home, "place:kennel", -6, -4)
     return home.by_agent(stay, carries) + home.by_agent(stay, mites)
 
 
 @cause("visitor")
 def a_dog_that_visited(home):
-    visit = _visit(home, "visitor:dog", home.day())
+    visit = meets(home, "visitor:dog", home.day())
     return home.by_agent(visit, home.known("visitor:dog", "has_agent", "agent:flea"))
 
 
@@ -387,31 +347,19 @@ def a_dog_that_visited(home):
 def a_visitor_all_pets_met(home):
     day = home.day()
     for pet in home.town.others:
-        _visit(home, "visitor:dog", day, pet=pet)
-    return home.by_agent(_visit(home, "visitor:dog", day), home.known("visitor:dog", "has_agent", "agent:flea"))
-
-
-def _own_series(home):
-    """The series the question is about."""
-    return f"series:{home.pet.partition(':')[2]}.{home.town.observed.noun}"
-
-
-def _swap(home, day):
-    """A device that measures the asked series replaces another; the edge of the new one."""
-    series = _own_series(home)
-    home.say("device:new", "captures", series, by="tracker")
-    return home.say(home.pet, "uses_device", "device:new", home.at(day), None)
+        meets(home, "visitor:dog", day, pet=pet)
+    return home.by_agent(meets(home, "visitor:dog", day), home.known("visitor:dog", "has_agent", "agent:flea"))
 
 
 def _by_device(home, uses):
-    series = _own_series(home)
+    series = own_series(home)
     captures = next(e for e in home.edges.values() if e.ref.key.startswith(f"{uses.head}|captures|{series}|"))
     return [(uses.head.name, (uses, captures, home.known(series, "indicates", home.sign)))]
 
 
 @cause("device")
 def another_device_measures_it(home):
-    return _by_device(home, _swap(home, home.day()))
+    return _by_device(home, swap(home, home.day()))
 
 
 # --- rivals -------------------------------------------------------------------------------------------
@@ -457,326 +405,6 @@ def a_kennel_and_a_visitor_by_one_agent(home):
 
 @cause("food", "medicine")
 def one_of_two_is_marked_wrong(home):
-    taken = _takes(home, "med:harsh", home.day())
+    taken = takes(home, "med:harsh", home.day())
     home.wrong.add(hypothesis(taken.head, Vertex(home.pet), Vertex(home.sign)))
     return new_ingredient(home)
-
-
-# --- no cause: food -----------------------------------------------------------------------------------
-
-
-@quiet()
-def nothing_changed(home):
-    """Only what the town holds and the distractors."""
-
-
-@quiet("food")
-def long_standing_food(home):
-    home.eats(home.food(home.allergen(), home.harmless()), -home.rng.uniform(60, 400))
-
-
-@quiet("food")
-def the_same_ingredient_in_both_foods(home):
-    source = home.allergen()
-    home.switch(home.food(source, home.harmless()), old=home.food(f"{source} meal"))
-
-
-@quiet("food")
-def the_same_set_in_both_foods(home):
-    home.switch(home.food("poultry meal"), old=home.food("poultry meal", home.town.harmless[1]))
-
-
-@quiet("food")
-def a_set_that_may_hold_what_the_old_food_held(home):
-    home.switch(home.food("poultry meal"), old=home.food(home.town.poultry))
-
-
-@quiet("food")
-def an_ingredient_of_years_ago_without_the_sign(home):
-    source = home.allergen()
-    home.eats(home.food(source), -400, -120)
-    day = home.day()
-    home.eats(home.food(home.harmless()), -120, day)
-    home.eats(home.food(source), day)
-
-
-@quiet("food")
-def the_same_food_opened_again(home):
-    food = home.food(home.allergen())
-    home.eats(food, -200, -8)
-    home.eats(food, -8)
-
-
-@quiet("food")
-def a_food_changed_after_it_began(home):
-    home.switch(home.food(home.allergen()), day=home.after(0.4))
-
-
-@quiet("food")
-def a_food_changed_weeks_before(home):
-    home.switch(home.food(home.allergen()), day=home.day(-55, -25.5))
-
-
-@quiet("food")
-def a_food_without_any_link(home):
-    home.switch(home.food(home.harmless()), old=home.food(home.allergen()))
-
-
-@quiet("food")
-def a_food_without_a_label(home):
-    home.switch(home.food(), old=home.food(home.allergen()))
-
-
-@quiet("food")
-def a_hydrolysed_form(home):
-    home.switch(home.food(f"hydrolysed {home.allergen()} protein", home.harmless()))
-
-
-@quiet("food")
-def only_the_fat(home):
-    home.switch(home.food(f"{home.rng.choice(home.town.allergens[2:])} fat", home.harmless()))
-
-
-@quiet("food")
-def a_sibling_in_its_group(home):
-    home.switch(home.food(home.town.sibling), old=home.food(home.town.harmless[2]))
-
-
-@quiet("food")
-def a_group_that_was_in_the_old_food_too(home):
-    home.book_of_group()
-    home.switch(home.food("shrimp"), old=home.food("mussel"))
-
-
-@quiet("food")
-def what_only_the_books_on_the_other_species_say(home):
-    source = home.harmless()
-    home.say(f"species:{source}", f"may_cause[{home.town.other_host}]", home.town.food_conditions[1], by="passage")
-    home.switch(home.food(source), old=home.food(home.allergen()))
-
-
-@quiet("food")
-def an_ingredient_a_second_record_refutes(home):
-    source = home.allergen()
-    new = home.food(source)
-    home.testify(home.holding(new, source), by="vet_note", mass=DENIED, witness="maker")
-    home.testify(home.holding(new, source), by="vet_note", mass=DENIED, witness="laboratory")
-    home.switch(new)
-
-
-@quiet("food")
-def a_feeding_that_was_denied(home):
-    ate = home.switch(home.food(home.allergen()))
-    for witness in ("owner", "sitter"):
-        home.testify(ate, by="vet_note", mass=DENIED, witness=witness)
-
-
-@quiet("food")
-def an_unsupported_edge(home):
-    """An edge whose every evidence is gone: unknown, not true."""
-    source = home.harmless()
-    edge = home.say(f"species:{source}", f"may_cause[{home.host}]", home.town.food_conditions[0], by="passage")
-    home.evidence[edge.ref].clear()
-    home.switch(home.food(source), old=home.food(home.allergen()))
-
-
-@quiet("food")
-def a_denied_link_of_the_books(home):
-    source = home.harmless()
-    tail, relation = f"species:{source}", f"may_cause[{home.host}]"
-    home.say(tail, relation, home.town.food_conditions[0], by="passage", mass=DENIED)
-    home.say(tail, relation, home.town.food_conditions[0], by="vet_note", mass=DENIED)
-    home.switch(home.food(source), old=home.food(home.allergen()))
-
-
-@quiet("food")
-def an_ingredient_the_owner_marked_wrong(home):
-    source = home.allergen()
-    new = home.food(source)
-    home.walls.add(home.holding(new, source).ref)
-    home.switch(new)
-
-
-@quiet("food")
-def a_hypothesis_the_owner_marked_wrong(home):
-    ate = home.switch(home.food(home.allergen()))
-    home.wrong.add(hypothesis(ate.head, Vertex(home.pet), Vertex(home.sign)))
-
-
-@quiet("food")
-def an_ingredient_that_is_tolerated(home):
-    source = home.allergen()
-    home.say(home.pet, "tolerates", f"species:{source}", home.at(-90), by="vet_note")
-    home.switch(home.food(source), old=home.food(home.harmless()))
-
-
-@quiet("food", "ruled_out")
-def a_condition_that_was_ruled_out(home):
-    for condition in home.town.food_conditions:
-        home.say(home.pet, "ruled_out", condition, home.at(3), by="vet_note")
-    home.switch(home.food(home.allergen()), old=home.food(home.harmless()))
-
-
-@quiet("food")
-def only_the_other_pets_food_changed(home):
-    old, new = home.food(home.harmless()), home.food(home.allergen())
-    home.eats(old, -200, -6, pet=home.town.others[0])
-    home.eats(new, -6, pet=home.town.others[0])
-    home.eats(old, -250)
-
-
-# --- no cause: medicine and protection ----------------------------------------------------------------
-
-
-@quiet("parasite")
-def protection_renewed_in_time(home):
-    for start in (-65, -35, -5):
-        _takes(home, "med:spot_on", start, start + 30, relation="treated_with")
-
-
-@quiet("parasite")
-def protection_changed_to_another_brand(home):
-    _takes(home, "med:spot_on", -37, -7, relation="treated_with")
-    _takes(home, "med:flea_tablet", -8, 22, relation="treated_with")
-
-
-@quiet("parasite")
-def protection_still_lasting(home):
-    _takes(home, "med:spot_on", -10, 20, relation="treated_with")
-
-
-@quiet("parasite")
-def protection_that_ran_out_after_it_began(home):
-    _takes(home, "med:spot_on", -25, home.after(0.3), relation="treated_with")
-
-
-@quiet("parasite")
-def protection_that_ran_out_long_before(home):
-    _takes(home, "med:spot_on", -90, -60, relation="treated_with")
-
-
-@quiet("parasite")
-def a_worming_that_ran_out(home):
-    _takes(home, "med:wormer", -97, -7, relation="treated_with")
-
-
-@quiet("parasite")
-def a_collar_worn_and_renewed_for_years(home):
-    for start in (-250, -130, -10):
-        _takes(home, "med:collar", start, start + 121, relation="treated_with")
-
-
-@quiet("medicine")
-def a_medicine_without_that_effect(home):
-    _takes(home, "med:mild", home.day())
-
-
-@quiet("medicine")
-def a_medicine_taken_for_long(home):
-    _takes(home, "med:harsh", -200)
-
-
-@quiet("medicine")
-def a_prescription_renewed(home):
-    for start in (-68, -38, -8):
-        _takes(home, "med:harsh", start, start + 30)
-
-
-@quiet("medicine")
-def a_medicine_begun_after_it(home):
-    _takes(home, "med:harsh", home.after(0.2))
-
-
-@quiet("medicine")
-def a_medicine_changed_to_another_brand(home):
-    _takes(home, "med:remedy", -90, -9)
-    _takes(home, "med:other_remedy", -9)
-
-
-@quiet("medicine")
-def a_medicine_stopped_after_it_began(home):
-    _takes(home, "med:remedy", -60, home.after(0.2))
-
-
-@quiet("medicine")
-def only_the_other_pets_medicine_stopped(home):
-    home.say(home.town.others[1], "takes", "med:remedy", home.at(-80), home.at(-5))
-
-
-# --- no cause: places, visitors, devices, and what is always so ---------------------------------------
-
-
-@quiet("place")
-def a_place_that_carries_nothing(home):
-    _stay(home, "place:park", home.day(), -0.2)
-
-
-@quiet("place")
-def a_place_that_carries_something_else(home):
-    _stay(home, "place:clinic", -5, -4.8)
-
-
-@quiet("place")
-def a_kennel_after_it_began(home):
-    _stay(home, "place:kennel", home.after(0.1), home.after(0.9))
-
-
-@quiet("place")
-def a_kennel_long_ago(home):
-    _stay(home, "place:kennel", -90, -80)
-
-
-@quiet("place")
-def only_the_other_pet_was_at_the_kennel(home):
-    _stay(home, "place:daycare", -8, -6, pet=home.town.others[0])
-
-
-@quiet("visitor")
-def a_visitor_who_carries_nothing(home):
-    _visit(home, "visitor:aunt", home.day())
-
-
-@quiet("visitor")
-def a_dog_that_visited_after_it_began(home):
-    _visit(home, "visitor:dog", home.after(0.4))
-
-
-@quiet("visitor")
-def a_dog_that_visited_long_ago(home):
-    _visit(home, "visitor:dog", -70)
-
-
-@quiet("device")
-def a_new_device_for_something_else(home):
-    series = _own_series(home)
-    other = next(s for s in home.series_of(home.pet) if s != series and not home.indicates(s))
-    home.say("device:new", "captures", other, by="tracker")
-    home.say(home.pet, "uses_device", "device:new", home.at(-6), None)
-
-
-@quiet("device")
-def the_other_pets_device_was_changed(home):
-    other = home.town.others[0]
-    home.say("device:new", "captures", next(iter(home.series_of(other))), by="tracker")
-    home.say(other, "uses_device", "device:new", home.at(-6), None)
-
-
-@quiet("device")
-def a_device_changed_after_it_began(home):
-    _swap(home, home.after(0.4))
-
-
-@quiet("history")
-def a_breed_that_is_prone_to_it(home):
-    home.say(home.town.breed, f"prone_to[{home.host}]", home.town.diseases[2], by="passage")
-
-
-@quiet("history")
-def a_diagnosis_of_old(home):
-    home.say(home.pet, "diagnosed_with", home.town.diseases[1], home.at(-300), None, by="vet_note")
-
-
-@quiet("history")
-def a_series_that_moves_together(home):
-    one, other = home.series_of(home.pet)[:2]
-    home.say(one, "correlates_with", other, home.at(-20), None, by="hub")

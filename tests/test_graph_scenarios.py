@@ -12,7 +12,8 @@ from gateway.graph.belief import fold
 from gateway.model import Edge, Evidence, Interval, Link, Mass, RecordRef, Vertex
 from tests.scenario_answers import VARIANTS, Tally, answered, candidates
 from tests.scenario_homes import DAY
-from tests.scenarios import KINDS, drawn
+from tests.scenario_kinds import KINDS
+from tests.scenarios import drawn
 
 SEEDS = (0, 1)
 BROKEN_BY = {
