@@ -113,7 +113,7 @@ demo: $(RUNTIME)
 
 # Stories start whole households: two workers, so never more than two at a time.
 test: $(TESTING)
-	@.ci/debian mosquitto chromium
+	@.ci/debian mosquitto chromium openssl
 	@$(SAY) "Running every test (make soak has the long ones)"
 	@$(PY) -m pytest -m "not soak" -n 2 --dist worksteal $(ARGS)
 
@@ -155,7 +155,7 @@ calibrate: $(TESTING)
 	@$(call each,$(PY),calibrate_*.py,$(ARGS))
 
 soak: $(TESTING)
-	@.ci/debian mosquitto chromium
+	@.ci/debian mosquitto chromium openssl
 	@$(SAY) "Tests marked soak"
 	@$(PY) -m pytest -m soak --timeout 0 $(ARGS)
 	@$(call each,$(PY),{soak$(comma)calibrate}_*.py,$(ARGS))

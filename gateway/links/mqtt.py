@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import random
 import socket
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from paho.mqtt.client import Client, ConnectFlags, DisconnectFlags, MQTTMessage
@@ -31,6 +33,7 @@ from gateway.model import RawFrame
 
 __all__ = ["LinkState", "MqttLink", "MqttSettings"]
 
+_log = logging.getLogger(__name__)
 _PROTOCOLS = {5: MQTTProtocolVersion.MQTTv5, 311: MQTTProtocolVersion.MQTTv311}
 _SESSION_EXPIRY_S = 7 * 86_400  # a hub that was off for a week still gets what waited
 _BACKOFF_FIRST_S = 0.2
@@ -55,6 +58,8 @@ class MqttSettings:
         Messages the broker may send ahead of their acknowledgement (v5: ``receive_maximum``).
     keepalive_s : int
         Idle seconds before a ping; a silent peer is dropped after one and a half of them.
+    tls_ca : Path or None
+        The certificate authority that signed the broker's certificate; None speaks in the clear.
     connect_s : float
         The longest wait for each of TCP, CONNACK and SUBACK.
     """
@@ -68,6 +73,7 @@ class MqttSettings:
     connect_s: float = 5.0
     username: str | None = None
     password: str | None = None
+    tls_ca: Path | None = None
 
     def __post_init__(self) -> None:
         if self.protocol not in _PROTOCOLS:
@@ -117,6 +123,8 @@ class _Connection:
         )
         self.client.max_queued_messages_set(_MARKS_WAITING)
         self.client.will_set(wire.link_topic(settings.client_id), wire.LINK_OFFLINE, qos=1, retain=True)
+        if settings.tls_ca is not None:
+            self.client.tls_set(ca_certs=str(settings.tls_ca))
         if settings.username is not None:
             self.client.username_pw_set(settings.username, settings.password)
         self.client.on_connect = self._on_connect
@@ -255,6 +263,7 @@ class MqttLink:
                 reason = str(problem)
             failures += 1
             self.state = LinkState(lost=self.state.lost + 1, since_ms=self._clock.now_ms(), trouble=reason)
+            _log.warning("no link to the broker, trying again: %s", reason)
             longest_s = min(_BACKOFF_MOST_S, _BACKOFF_FIRST_S * 2 ** min(failures, 16))
             await asyncio.sleep(random.uniform(0, longest_s))  # noqa: S311 (spreads reconnects, keeps no secret)
 
@@ -267,6 +276,7 @@ class MqttLink:
         try:
             await connection.open()
             self.state = LinkState(connected=True, since_ms=self._clock.now_ms(), lost=self.state.lost)
+            _log.info("connected to the broker at %s:%d", self.settings.host, self.settings.port)
             self._say(wire.LINK_ONLINE)
             self.publish_marks(self._marks)  # a broker that lost its files knows none of them
             yield connection
