@@ -6,6 +6,7 @@ row is the sum of its meals. Not a test itself.
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
@@ -212,6 +213,10 @@ class Home:
         with self._database.transaction() as tx:
             refresh_facts(tx, load())
 
+    def writing(self):
+        """A transaction of the writer, for what no command writes."""
+        return self._database.transaction()
+
     # -- asking -----------------------------------------------------------------------------------
 
     def ask(self, text: str, *, after: Answer | None = None, now_ms: int | None = None) -> Answer:
@@ -221,8 +226,6 @@ class Home:
 
 
 def _json(**fields: object) -> str:
-    import json
-
     return json.dumps({"products": [fields]})
 
 

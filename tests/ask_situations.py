@@ -110,9 +110,7 @@ def two_pets(folder: Path):
     with made(folder, household("max", "luna", devices=("tracker-max", "tracker-luna"))) as home:
         away = {f"2026-06-{day:02d}" for day in range(20, 26)}
         home.worn("luna", "rest", 54_400_000, cv=0.04, worn=lambda date: date not in away)
-        home.worn(
-            "max", "rest", 46_000_000, cv=0.04, factor=since("2026-07-08", 0.9), worn=lambda d: d != "2026-06-28"
-        )
+        home.worn("max", "rest", 46_000_000, cv=0.04, factor=since("2026-07-08", 0.9), worn=lambda d: d != "2026-06-28")
         home.learn()
         yield home, "Who rests more, Max or Luna?"
 

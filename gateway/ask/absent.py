@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from gateway.model import Chain, Link, NearMiss, Pet, Vertex
     from gateway.stored import TextRecord
 
-__all__ = ["marked_wrong", "next_steps", "nothing_on_file", "rivals_not_on_file", "slot_words", "walled"]
+__all__ = ["marked_wrong", "near_misses", "next_steps", "nothing_on_file", "rivals_not_on_file", "slot_words", "walled"]
 
 _FRESH_DAYS = 90
 """A log entry older than a season no longer speaks for today."""
 _NEAR_SHOWN = 2
-_RIVALS_TOLD = 4
+_RIVALS_TOLD = 3
 _DAY_MS = 86_400_000
 _LOOK = {"sign:itch": "look at skin and ears", "sign:ear_trouble": "look into the ears"}
 _SLOT_WORDS = {
@@ -49,10 +49,15 @@ def slot_words(chain: Chain) -> str:
     }[chain.slot]
 
 
+def near_misses(scene: Scene, draft: Draft, candidates: Candidates, *, most: int = _NEAR_SHOWN) -> None:
+    """What changed too and did not join: without a path, at the wrong time, or known to be tolerated."""
+    for miss in candidates.near_misses[:most]:
+        draft.say(NoticeKind.ABSENCE, f"{first_upper(miss.what)}{_on(scene, miss)}: {miss.reason}", slot="near_miss")
+
+
 def nothing_on_file(scene: Scene, draft: Draft, candidates: Candidates) -> None:
     """Absence, slot by slot: changed without a link, unchanged since when, or not recorded."""
-    for miss in candidates.near_misses[:_NEAR_SHOWN]:
-        draft.say(NoticeKind.ABSENCE, f"{first_upper(miss.what)}{_on(scene, miss)}: {miss.reason}", slot="near_miss")
+    near_misses(scene, draft, candidates)
     still = [slot for slot in candidates.slots if slot.state == "unchanged" and slot.name == "food"]
     for slot in still:
         if slot.since_ms is not None:
@@ -166,6 +171,8 @@ def next_steps(scene: Scene, draft: Draft, pet: Pet, sign: Vertex, chains: tuple
     steps = [f"log {'a' if 'weight' in to_log[0].short else 'the last'} {_bare(to_log[0].short)}"] if to_log else []
     if sign.name in _LOOK:
         steps.append(_LOOK[sign.name])
+    if len({chain.cause for chain in chains}) > 1:
+        steps.clear()  # rivals take the words; what a vet would ask is named as not on file
     if any(chain.slot == "food" for chain in chains):
         steps.append("ask your vet before changing food")
     when = f"if {pronoun(pet)} seems unwell"

@@ -149,9 +149,9 @@ def _judge(
     measured = figure_claim(scene, draft, figure)
     parts = [] if measured is None else [measured]
     for number, chains in enumerate(mine, start=1):
-        parts.extend(chain_claims(scene, draft, chains, connected.links, rank=number))
-    for number, chains in enumerate(others, start=len(mine) + 2):
-        chain_claims(scene, draft, chains, connected.links, rank=number)
+        parts.extend(chain_claims(scene, draft, chains, connected.links, rank=number, context=len(mine) + 2))
+    for number, chains in enumerate(others, start=len(mine) + 3):
+        chain_claims(scene, draft, chains, connected.links, rank=number, context=len(mine) + len(others) + 3)
     if not mine:
         say_exposures(scene, draft, pet, found)
     say_disagreements(scene, draft, inquiry.used())
@@ -182,9 +182,8 @@ def _opening(
     rose = f"{figure.pet.name}'s {what} is {how_clearly(figure)} {inquiry.way}"
     if mine:
         chain = mine[0][0]
-        return (
-            f"It may: {cause_words(scene, chain)} came before {possessive(figure.pet)} {what} changed. That is no proof"
-        )
+        moved, his = ("rose" if inquiry.way == "up" else "fell"), possessive(figure.pet)
+        return f"It may: {cause_words(scene, chain)} came before {his} {what} {moved}. That is no proof"
     if blocked:
         return f"{rose}, but you marked that link to {thing} wrong, so it is left out"
     if not found:

@@ -26,12 +26,14 @@ def date_of(scene: Scene, at_ms: int) -> str:
 
 
 def chain_claims(
-    scene: Scene, draft: Draft, chains: tuple[Chain, ...], links: dict[RecordRef, Link], *, rank: int
+    scene: Scene, draft: Draft, chains: tuple[Chain, ...], links: dict[RecordRef, Link], *, rank: int, context: int
 ) -> list[str]:
     """Each link of one cause's chains with its own source, own data first, imported knowledge last.
 
     A cause may have several chains (two new ingredients): its exposure is said once, every
-    ingredient that reaches the sign is named. Returns the ids of the claims.
+    ingredient that reaches the sign is named. What carries the chain is admitted together
+    at ``rank``; how the sign looks, and how often the cause is behind it, is context at
+    ``context``. Returns the ids of what carries it.
     """
     paths = [tuple(links[ref] for ref in chain.links) for chain in chains]
     said = [_exposure_claim(scene, draft, chains[0], paths[0][0], rank)]
@@ -39,23 +41,26 @@ def chain_claims(
         for along in paths:
             said.extend(_label_claims(scene, draft, along, rank))
     for along in paths:
-        said.extend(_knowledge_claims(scene, draft, along, links, rank=rank))
+        said.extend(_knowledge_claims(scene, draft, along, rank=rank))
+    for along in paths:
+        _sign_claim(scene, draft, along[-1], links, rank=context)
     return list(dict.fromkeys(claim for claim in said if claim is not None))
 
 
-def _knowledge_claims(
-    scene: Scene, draft: Draft, along: tuple[Link, ...], links: dict[RecordRef, Link], *, rank: int
-) -> list[str | None]:
-    """What sources say of a chain's later links, with the base rate of its last."""
-    said: list[str | None] = []
-    for link in along[1:]:
-        if link.edge.relation.partition("[")[0] in ("contains", "may_contain", "has_sign", "captures", "indicates"):
-            continue
-        said.append(_source_claim(scene, draft, link, rank))
-    shows = along[-1]
-    if shows.edge.relation.startswith("has_sign"):
-        said.append(_base_rate(scene, draft, shows, links, rank) or _source_claim(scene, draft, shows, rank))
-    return said
+def _knowledge_claims(scene: Scene, draft: Draft, along: tuple[Link, ...], *, rank: int) -> list[str | None]:
+    """What sources say of a chain's later links, but for how the sign itself looks."""
+    passed = ("contains", "may_contain", "has_sign", "captures", "indicates")
+    return [
+        _source_claim(scene, draft, link, rank)
+        for link in along[1:]
+        if link.edge.relation.partition("[")[0] not in passed
+    ]
+
+
+def _sign_claim(scene: Scene, draft: Draft, shows: Link, links: dict[RecordRef, Link], *, rank: int) -> None:
+    """How often the cause is behind the sign, else how the sign looks."""
+    if shows.edge.relation.startswith("has_sign") and _base_rate(scene, draft, shows, links, rank) is None:
+        _source_claim(scene, draft, shows, rank)
 
 
 def _exposure_claim(scene: Scene, draft: Draft, chain: Chain, link: Link, rank: int) -> str | None:

@@ -80,7 +80,7 @@ def say_sides(scene: Scene, draft: Draft, sides: Sides, *, about: tuple[str, ...
 
 
 def say_disagreements(scene: Scene, draft: Draft, used: tuple[Link, ...]) -> None:
-    """For each link an answer stands on whose evidence is in conflict: say so, quoting both sides."""
+    """For each link an answer stands on whose evidence is in conflict: say so, and quote what speaks against it."""
     for link in used:
         if link.conflict <= DISAGREEMENT:
             continue
@@ -89,14 +89,13 @@ def say_disagreements(scene: Scene, draft: Draft, used: tuple[Link, ...]) -> Non
         draft.say(NoticeKind.CAUTION, f"Your records disagree about {tail} and {head}", slot="disagreement")
         for piece in link.evidence:
             text = quoted(scene, piece)
-            if not text or (piece.mass.true > 0.0) == (piece.mass.false > 0.0):
-                continue
+            if not text or piece.mass.false <= piece.mass.true:
+                continue  # what speaks for it stands in the chain already
             draft.claim(
-                "note_for" if piece.mass.true > 0.0 else "note_against",
+                "note_against",
                 class_of(piece.record),
-                f'{"For" if piece.mass.true > 0.0 else "Against"}: "{text}"',
+                f'Against: "{text}"',
                 cite=cite(scene, piece.record),
                 refs=(piece.record,),
                 about=(link.edge.tail.name, link.edge.head.name),
-                rank=1,
             )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gateway.ask.absent import next_steps, nothing_on_file, rivals_not_on_file, slot_words, walled
+from gateway.ask.absent import near_misses, next_steps, nothing_on_file, rivals_not_on_file, slot_words, walled
 from gateway.ask.causes import LAG_MS, Candidates, find_candidates
 from gateway.ask.chains import chain_claims, date_of
 from gateway.ask.change import as_usual, figure_claim, how_clearly, if_seen, not_captured, say_verdict
@@ -118,14 +118,15 @@ def _explain(scene: Scene, draft: Draft, figure: Figure, inquiry: Inquiry) -> No
     draft.paragraph()
     measured = figure_claim(scene, draft, figure, ranked=not connected.chains)
     causes = connected.by_cause()
-    as_usual(scene, draft, pet, figure.window, except_for=figure.observed.id, names=_BESIDE, rank=len(causes) + 2)
+    as_usual(scene, draft, pet, figure.window, except_for=figure.observed.id, names=_BESIDE, rank=len(causes) + 3)
     parts: list[str] = [] if measured is None else [measured]
     for number, chains in enumerate(causes, start=1):
-        parts.extend(chain_claims(scene, draft, chains, connected.links, rank=number))
+        parts.extend(chain_claims(scene, draft, chains, connected.links, rank=number, context=len(causes) + 2))
     say_disagreements(scene, draft, inquiry.used())
     draft.paragraph()
     if connected.chains:
         connection(draft, inquiry, parts, pet=pet, causes=causes)
+        near_misses(scene, draft, inquiry.candidates, most=1)
     else:
         nothing_on_file(scene, draft, inquiry.candidates)
     walled(scene, draft, inquiry.candidates)
@@ -155,7 +156,7 @@ def _short(scene: Scene, figure: Figure, connected: Connected, way: str) -> str:
     closest = {
         "food": f"{his} new food on {date_of(scene, chain.changed_ms)}",
         "device": f"a change of {his} device on {date_of(scene, chain.changed_ms)}",
-    }.get(chain.slot, cause_words(scene, chain))
+    }.get(chain.slot, f"that {cause_words(scene, chain)}" if chain.slot != "place" else cause_words(scene, chain))
     doubt = (
         "which changes the measuring itself" if chain.instrument else "Whether that is the cause the records can't show"
     )
@@ -181,7 +182,8 @@ def connection(
     """The hub's own connection: "may", all sides named, a pattern, not a diagnosis."""
     if len(parts) < 2:
         return
-    what = joined([slot_words(chains[0]) for chains in causes], last="or")
+    named = joined([slot_words(chains[0]) for chains in causes], last="or")
+    what = named if len(causes) == 1 else "either change" if len(causes) == 2 else "any of these changes"
     text = (
         "Put together by the hub: the change of device may be all there is to it, not a change in the pet"
         if all(chain.instrument for chains in causes for chain in chains)
@@ -193,5 +195,4 @@ def connection(
         text,
         joins=tuple(dict.fromkeys(parts)),
         about=(f"pet:{pet.id}", inquiry.sign.name, *(chains[0].cause.name for chains in causes)),
-        rank=len(causes) + 1,
     )

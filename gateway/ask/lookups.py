@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gateway.ask.answer import EXPLAINED_WORDS
-from gateway.ask.blame import exposures, say_exposures
+from gateway.ask.blame import say_exposures
 from gateway.ask.causes import hypothesis
 from gateway.ask.change import figure_claim
 from gateway.ask.disagree import say_sides, sides_of
@@ -143,9 +143,10 @@ def _own_itch(scene: Scene, draft: Draft, pet: Pet) -> None:
     there = sign_behind(scene, figure, "up")
     if there is None:
         return
-    chains = inquire(scene, figure, way=there[0], sign=there[1]).candidates.chains
-    for cause in dict.fromkeys(chain.cause.name for chain in chains):
-        say_exposures(scene, draft, pet, exposures(scene, pet, (cause,))[-1:])
+    slots = inquire(scene, figure, way=there[0], sign=there[1]).candidates.slots
+    say_exposures(
+        scene, draft, pet, tuple(link for slot in slots if slot.state == "changed" for link in slot.links[-1:])
+    )
 
 
 def last_weights(scene: Scene, draft: Draft, pet: Pet, *, opening: str = "") -> tuple[TextRecord, ...]:
