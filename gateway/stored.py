@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from gateway.model import Edge, Evidence, RecordRef
 
 __all__ = [
+    "AdjacencySnapshot",
     "BootRow",
     "DatedFrame",
     "DayRow",
     "DeadLetter",
     "Document",
+    "EdgeRow",
     "Feeding",
     "FloorNotice",
     "FollowedRow",
@@ -149,6 +151,31 @@ class Document:
     source: str
     code: str | None = None
     facts: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeRow:
+    """An edge with the number of its row and all its evidence."""
+
+    row: int
+    edge: Edge
+    evidence: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AdjacencySnapshot:
+    """The compact graph of all timeless edges, as the graph room packs it.
+
+    ``view`` says which edges and things the graph was allowed to cross; ``change`` is the last
+    logged change it contains.
+    """
+
+    view: str
+    change: int
+    arrays: bytes
+    names: bytes
+    rows: bytes
+    parallels: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from gateway.graph import assemble as assembly
-from gateway.graph.adjacency import Names, from_arrays, updated
+from gateway.graph.adjacency import Names, from_arrays
 from gateway.graph.assemble import assemble
+from gateway.graph.changes import updated
 from gateway.graph.packed import pack, unpack
 from gateway.graph.steiner import parse_stp, solve
 from gateway.graph.walk import _systems, walk

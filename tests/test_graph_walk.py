@@ -25,8 +25,8 @@ from gateway.graph.adjacency import (
     build,
     from_arrays,
     in_view,
-    updated,
 )
+from gateway.graph.changes import updated
 from gateway.graph.communities import communities
 from gateway.graph.packed import Packed, pack, unpack
 from gateway.graph.walk import Ranking, walk
@@ -360,8 +360,8 @@ def test_a_belief_just_above_nothing_stays_an_edge_when_packed():
 
 
 def test_blobs_that_are_not_a_graph_are_refused():
-    arrays, names = pack(build(HOUSE, everything))
-    header = struct.calcsize("<4sIIIB")
+    arrays, names, _, _ = pack(build(HOUSE, everything))
+    header = struct.calcsize("<4sIIIB15x")
     short_names = names[:-1]
     with pytest.raises(GraphError, match="begin with"):
         unpack(Packed(b"XXXX" + arrays[4:], names))

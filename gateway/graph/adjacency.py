@@ -22,7 +22,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
@@ -31,6 +30,8 @@ from numpy.typing import NDArray
 
 from gateway.errors import BeliefError, GraphError
 from gateway.graph.belief import edge_order
+from gateway.graph.names import Names
+from gateway.graph.refs import ParallelRefs, RowRefs
 from gateway.model import Edge, Interval, Link, RecordRef, Vertex
 
 __all__ = [
@@ -41,10 +42,11 @@ __all__ = [
     "Pairs",
     "build",
     "canonical_dump",
+    "carried",
     "from_arrays",
     "in_view",
     "is_live",
-    "updated",
+    "relaid",
 ]
 
 BELIEF_STEPS = 65535
@@ -61,74 +63,6 @@ _Array = TypeVar("_Array", bound=NDArray[Any])
 def _frozen(array: _Array) -> _Array:
     array.setflags(write=False)
     return array
-
-
-class Names(Sequence[str]):
-    """Stable names in ascending order, kept as one UTF-8 blob and decoded when asked for.
-
-    A tuple of a million-edge graph's names would cost more than its matrix. UTF-8 sorts by
-    code point, as `str` does, so a name is found by bisection over the bytes.
-    """
-
-    __slots__ = ("blob", "offsets")
-
-    def __init__(self, blob: bytes, offsets: Ints) -> None:
-        self.blob = blob
-        self.offsets = _frozen(offsets)
-
-    @classmethod
-    def of(cls, names: Iterable[str]) -> Names:
-        """Pack names, which must ascend strictly."""
-        encoded = [name.encode() for name in names]
-        for left, right in pairwise(encoded):
-            if left >= right:
-                raise GraphError(f"vertex names must ascend, each once; found {left.decode()!r}, {right.decode()!r}")
-        lengths = np.fromiter((len(name) for name in encoded), dtype=np.int32, count=len(encoded))
-        return cls(b"".join(encoded), np.concatenate(([0], np.cumsum(lengths))).astype(np.int32))
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def _bytes_at(self, index: int) -> bytes:
-        return self.blob[self.offsets[index] : self.offsets[index + 1]]
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self._bytes_at(i).decode() for i in range(*index.indices(len(self)))]
-        if not 0 <= index < len(self):
-            raise IndexError(index)
-        return self._bytes_at(int(index)).decode()
-
-    def _below(self, wanted: bytes) -> int:
-        """How many names sort before the wanted one."""
-        low, high = 0, len(self)
-        while low < high:
-            middle = (low + high) // 2
-            if self._bytes_at(middle) < wanted:
-                low = middle + 1
-            else:
-                high = middle
-        return low
-
-    def find(self, name: str) -> int | None:
-        """The position of a name, or None."""
-        wanted = name.encode()
-        low = self._below(wanted)
-        return low if low < len(self) and self._bytes_at(low) == wanted else None
-
-    def joined(self, other: Names) -> tuple[Names, NDArray[np.int64]]:
-        """All names of both, and the new position of each old one."""
-        new = [name for name in other if self.find(name) is None]
-        at = [self._below(name.encode()) for name in new]
-        pieces, start = [], 0
-        for name, position in zip(new, at, strict=True):
-            stop = int(self.offsets[position])
-            pieces += [self.blob[start:stop], name.encode()]
-            start = stop
-        lengths = np.insert(np.diff(self.offsets), at, [len(name.encode()) for name in new])
-        offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
-        moved = np.arange(len(self)) + np.searchsorted(np.array(at, dtype=np.int64), np.arange(len(self)), side="right")
-        return Names(b"".join((*pieces, self.blob[start:])), offsets), moved
 
 
 class Pairs(NamedTuple):
@@ -338,30 +272,55 @@ def from_arrays(
     low, high, alive = low[ranked], high[ranked], alive[ranked]
     first = np.ones(len(alive), dtype=bool)
     first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
-    low, high, kept = low[first], high[first], alive[first]
-
     pair = np.cumsum(first) - 1
-    return _laid_out(
-        names,
-        _PairList(
-            low,
-            high,
-            np.maximum(1.0, np.rint(belief[kept] * BELIEF_STEPS)) / BELIEF_STEPS,
-            [edges[position] for position in kept.tolist()] if len(edges) else [],
-            [(edges[int(alive[i])], int(pair[i])) for i in np.flatnonzero(~first)] if len(edges) else [],
-        ),
-        _independent_set(len(names), low, high),
-    )
+    kept, others, of_pair = alive[first], alive[~first], pair[~first]
+    low, high = low[first], high[first]
+    steps = np.maximum(1.0, np.rint(belief[kept] * BELIEF_STEPS)) / BELIEF_STEPS
+    laid = _laid_out(names, low, high, steps, _independent_set(len(names), low, high))
+    return laid.graph(_refs_at(edges, kept[laid.pair]), _parallels_at(edges, others, laid.entry_of_pair()[of_pair]))
 
 
-class _PairList(NamedTuple):
-    """Adjacent pairs by vertex id, each once, with its edge and its parallel edges."""
+def _refs_at(edges: Sequence[RecordRef], positions: NDArray[np.int64]) -> Sequence[RecordRef]:
+    """The references at some positions, as rows where rows are what is kept."""
+    if isinstance(edges, RowRefs):
+        return edges.moved(positions, ())
+    return tuple(edges[position] for position in positions.tolist()) if len(edges) else ()
 
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
+
+def _parallels_at(
+    edges: Sequence[RecordRef], positions: NDArray[np.int64], entries: NDArray[np.int64]
+) -> Mapping[RecordRef, int]:
+    """The references at some positions, each with the entry of its pair."""
+    if isinstance(edges, RowRefs):
+        rows = edges.rows[positions]
+        ascending = np.argsort(rows, kind="stable")
+        return ParallelRefs(rows[ascending], entries[ascending].astype(np.int32), edges.book)
+    if not len(edges):
+        return NO_REFS
+    found = zip(positions.tolist(), entries.tolist(), strict=True)
+    return MappingProxyType({edges[position]: entry for position, entry in found})
+
+
+class _Layout(NamedTuple):
+    """A matrix without references, and which of the given pairs each entry is."""
+
+    names: Names
+    order: Ints
+    reds: int
+    indptr: Ints
+    columns: Ints
     belief: Floats
-    edges: list[RecordRef]
-    parallels: list[tuple[RecordRef, int]]  # reference, position of its pair
+    pair: NDArray[np.int64]
+
+    def entry_of_pair(self) -> NDArray[np.int64]:
+        """The inverse of ``pair``."""
+        entries = np.empty(len(self.pair), dtype=np.int64)
+        entries[self.pair] = np.arange(len(self.pair))
+        return entries
+
+    def graph(self, edges: Sequence[RecordRef], parallels: Mapping[RecordRef, int]) -> Graph:
+        """The graph with these references, one an entry."""
+        return Graph(self.names, self.order, self.reds, self.indptr, self.columns, self.belief, edges, parallels)
 
 
 def _inverse(order: Ints) -> Ints:
@@ -370,86 +329,54 @@ def _inverse(order: Ints) -> Ints:
     return place
 
 
-def _laid_out(names: Names, pairs: _PairList, black: NDArray[np.bool_]) -> Graph:
+def _laid_out(
+    names: Names, low: NDArray[np.int64], high: NDArray[np.int64], belief: Floats, black: NDArray[np.bool_]
+) -> _Layout:
     """The matrix of pairs, given which vertices are black (an independent set)."""
     n = len(names)
-    degree = np.bincount(pairs.low, minlength=n) + np.bincount(pairs.high, minlength=n)
-    black = black | (degree == 0)  # a vertex that lost its last edge has nothing to be red for
+    degree = np.bincount(low, minlength=n) + np.bincount(high, minlength=n)
     reds = int(n - black.sum())
     order = np.lexsort((np.where(black, degree, -degree), black)).astype(np.int32)
     place = _inverse(order)
-    rows = np.maximum(place[pairs.low], place[pairs.high])
-    columns = np.minimum(place[pairs.low], place[pairs.high])
-    # a stable sort finds runs that are in order already: an update costs one merge
+    rows, columns = np.maximum(place[low], place[high]), np.minimum(place[low], place[high])
     entry = np.argsort(rows.astype(np.int64) * max(1, reds) + columns, kind="stable")
     indptr = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=n)))).astype(np.int32)
-    entry_of_pair = np.empty(len(entry), dtype=np.int64)
-    entry_of_pair[entry] = np.arange(len(entry))
-    return Graph(
-        names=names,
-        order=order,
-        reds=reds,
-        indptr=indptr,
-        columns=columns[entry].astype(np.int32),
-        belief=pairs.belief[entry],
-        edges=tuple(pairs.edges[position] for position in entry.tolist()) if pairs.edges else (),
-        parallels=MappingProxyType({ref: int(entry_of_pair[pair]) for ref, pair in pairs.parallels}),
-    )
+    return _Layout(names, order, reds, indptr, columns[entry].astype(np.int32), belief[entry], entry)
 
 
-def updated(graph: Graph, links: Iterable[Link], walkable: Callable[[Edge], bool]) -> Graph:
-    """The graph after some links changed; the given one is untouched.
-
-    Parameters
-    ----------
-    graph : Graph
-    links : iterable of Link
-        For every pair of vertices that changed, all links there are between the two now:
-        they replace whatever the graph holds between them. New vertices join by name.
-    walkable : callable
-        The household view, as for `build`.
-
-    Returns
-    -------
-    Graph
-        The same vertices, pairs and beliefs as a rebuild. Its red-black order may be another
-        one (a black vertex that met a black one turned red), so walks agree to their
-        certificates and not to the bit; the snapshot's rewrite restores the bytes.
-    """
-    links = tuple(links)
-    patch = build(links, lambda _: False)  # checks beliefs and ends, keeps the names
-    names, moved = graph.names.joined(patch.names)
-    live = build(links, walkable, vertices=[patch.vertex(v) for v in range(patch.vertex_count)])
-    to_new = np.array([names.find(name) for name in patch.names], dtype=np.int64)
-    touched = {entry for link in links if (entry := _entry_of_ends(graph, link.edge)) is not None}
-    keep = np.ones(graph.pair_count, dtype=bool)
-    keep[sorted(touched)] = False
-    position = np.cumsum(keep) - 1
-    held, fresh = graph.pairs(), live.pairs()
-    low = np.concatenate((moved[held.tails[keep]], to_new[fresh.tails]))
-    high = np.concatenate((moved[held.heads[keep]], to_new[fresh.heads]))
-    kept_count = int(keep.sum())
-    parallels = [(ref, int(position[entry])) for ref, entry in graph.parallels.items() if keep[entry]]
-    parallels += [(ref, kept_count + entry) for ref, entry in live.parallels.items()]
-    black = np.zeros(len(names), dtype=bool)
-    black[moved[graph.order[graph.reds :]]] = True
-    fresh_low, fresh_high = low[kept_count:], high[kept_count:]
-    both = black[fresh_low] & black[fresh_high]
-    black[fresh_high[both]] = False
-    pairs = _PairList(
-        np.minimum(low, high),
-        np.maximum(low, high),
-        np.concatenate((held.belief[keep], fresh.belief)),
-        [graph.edges[entry] for entry in np.flatnonzero(keep).tolist()] + list(live.edges) if len(graph.edges) else [],
-        parallels,
-    )
-    return _laid_out(names, pairs, black)
+def relaid(graph: Graph) -> Graph:
+    """The same vertices, pairs and beliefs in the order that `from_arrays` would give them."""
+    held = graph.pairs()
+    low, high = np.minimum(held.tails, held.heads), np.maximum(held.tails, held.heads)
+    by_ids = np.lexsort((high, low))
+    low, high = low[by_ids].astype(np.int64), high[by_ids].astype(np.int64)
+    black = _independent_set(graph.vertex_count, low, high)
+    laid = _laid_out(graph.names, low, high, held.belief[by_ids], black)
+    source = by_ids[laid.pair]
+    position = np.empty(len(source), dtype=np.int64)
+    position[source] = np.arange(len(source))
+    return laid.graph(*carried(graph, source, position, (), NO_REFS))
 
 
-def _entry_of_ends(graph: Graph, edge: Edge) -> int | None:
-    """The entry between an edge's ends, or None where either end or the pair is new."""
-    tail, head = graph.id_of(edge.tail), graph.id_of(edge.head)
-    return None if tail is None or head is None else graph.entry_between(tail, head)
+def carried(
+    graph: Graph,
+    source: NDArray[np.integer[Any]],
+    position: NDArray[np.integer[Any]],
+    joined: Sequence[RecordRef],
+    parallels: Mapping[RecordRef, int],
+) -> tuple[Sequence[RecordRef], Mapping[RecordRef, int]]:
+    """A graph's references after its entries moved and others joined (see `RowRefs.moved`)."""
+    if isinstance(graph.parallels, ParallelRefs):
+        others: Mapping[RecordRef, int] = graph.parallels.moved(position, parallels)
+    else:
+        held = {ref: int(position[entry]) for ref, entry in graph.parallels.items() if position[entry] >= 0}
+        others = MappingProxyType({**held, **parallels})
+    if isinstance(graph.edges, RowRefs):
+        return graph.edges.moved(source, joined), others
+    if not len(graph.edges) and graph.pair_count:
+        return (), others
+    everything = (*graph.edges, *joined)
+    return tuple(everything[entry] for entry in source.tolist()), others
 
 
 def _check_arrays(

@@ -1,39 +1,53 @@
 """A graph as blobs and back, bit for bit: what the store keeps as a snapshot.
 
-The blobs hold the arrays (a belief as uint16) and the vertices' names; the rows of the edges
-are the store's own. Numbers are little-endian. No file is touched here.
+The blobs hold the arrays (a belief as uint16), the vertices' names, and the row numbers of the
+edges; the rows are the store's own. Numbers are little-endian. No file is touched here.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
 
 from gateway.errors import GraphError
-from gateway.graph.adjacency import BELIEF_STEPS, NO_REFS, Graph, Names
+from gateway.graph.adjacency import BELIEF_STEPS, NO_REFS, Graph
+from gateway.graph.names import Names
+from gateway.graph.refs import ParallelRefs, RowBook, RowRefs
 from gateway.model import RecordRef
 
 __all__ = ["Packed", "pack", "unpack"]
 
 _MAGIC = b"SWG1"
-_HEADER = struct.Struct("<4sIIIB")  # magic, vertices, reds, pairs, bytes of one column
+_HEADER = struct.Struct("<4sIIIB15x")
+"""Magic, vertices, reds, pairs, bytes of one column; 32 bytes, so that the arrays behind it
+are aligned and are used where they lie."""
 
 
 class Packed(NamedTuple):
-    """A graph as two blobs: the arrays, and the vertices' names."""
+    """A graph as blobs: the arrays, the vertices' names, the row of each pair's edge, and the
+    row and entry of each parallel edge (both empty where the graph keeps no rows).
+    """
 
     arrays: bytes
     names: bytes
+    rows: bytes = b""
+    parallels: bytes = b""
 
 
 def pack(graph: Graph) -> Packed:
-    """The graph as blobs: 2 bytes of belief and 2 or 4 of column a pair, 8 a vertex.
+    """The graph as blobs: 2 bytes of belief, 2 or 4 of column and 4 of row a pair, 8 a vertex
+    and 8 a parallel edge.
 
-    ``graph.edges`` is not in them: the store keeps the edges' own rows, in that order.
+    References that are no rows are not in them: whoever packs such a graph keeps these.
+
+    Raises
+    ------
+    GraphError
+        Some edges of the graph have rows and others are fresh.
     """
     wide = graph.reds > 0xFFFF
     header = _HEADER.pack(_MAGIC, graph.vertex_count, graph.reds, graph.pair_count, 4 if wide else 2)
@@ -43,21 +57,33 @@ def pack(graph: Graph) -> Packed:
         graph.columns.astype("<u4" if wide else "<u2"),
         np.rint(graph.belief * BELIEF_STEPS).astype("<u2"),
     )
-    return Packed(
+    packed = Packed(
         header + b"".join(array.tobytes() for array in arrays),
         graph.names.offsets.astype("<u4").tobytes() + graph.names.blob,
+    )
+    if not isinstance(graph.edges, RowRefs):
+        return packed
+    if not isinstance(graph.parallels, ParallelRefs) or graph.parallels.fresh or bool((graph.edges.rows < 0).any()):
+        raise GraphError("a graph is packed with rows for all of its edges or for none, has some that are fresh")
+    rows, entries = graph.parallels.rows, graph.parallels.entries
+    held = entries >= 0
+    return packed._replace(
+        rows=graph.edges.rows.astype("<u4").tobytes(),
+        parallels=rows[held].astype("<u4").tobytes() + entries[held].astype("<u4").tobytes(),
     )
 
 
 def unpack(
     packed: Packed,
     *,
+    book: RowBook | None = None,
     edges: Sequence[RecordRef] = (),
     parallels: Mapping[RecordRef, int] = NO_REFS,
 ) -> Graph:
-    """The graph of two blobs, bit for bit the one that was packed.
+    """The graph of its blobs, bit for bit the one that was packed.
 
-    ``edges`` may be any sequence, also one that looks a reference up only when asked.
+    ``book`` resolves the rows, where the blobs hold some; else ``edges`` and ``parallels`` are
+    the graph's references.
 
     Raises
     ------
@@ -75,21 +101,22 @@ def unpack(
             f"a packed graph of {n} vertices and {pairs} pairs must have {_HEADER.size + sum(sizes)} bytes "
             f"and {4 * (n + 1)} of name offsets, has {len(packed.arrays)} and {len(packed.names)}"
         )
-    at = np.cumsum((_HEADER.size, *sizes)).tolist()
-    cut = [packed.arrays[start:stop] for start, stop in pairwise(at)]
-    order = np.frombuffer(cut[0], dtype="<u4").astype(np.int32)
-    indptr = np.frombuffer(cut[1], dtype="<u4").astype(np.int32)
-    columns = np.frombuffer(cut[2], dtype="<u4" if width == 4 else "<u2").astype(np.int32)
-    steps = np.frombuffer(cut[3], dtype="<u2")
-    offsets = np.frombuffer(packed.names[: 4 * (n + 1)], dtype="<u4").astype(np.int32)
+    at = tuple(accumulate(sizes, initial=_HEADER.size))
+    order = np.frombuffer(packed.arrays, "<i4", n, at[0]).astype(np.int32, copy=False)
+    indptr = np.frombuffer(packed.arrays, "<i4", n + 1, at[1]).astype(np.int32, copy=False)
+    columns = np.frombuffer(packed.arrays, "<i4" if width == 4 else "<u2", pairs, at[2]).astype(np.int32, copy=False)
+    steps = np.frombuffer(packed.arrays, "<u2", pairs, at[3])
+    offsets = np.frombuffer(packed.names, "<i4", n + 1).astype(np.int32, copy=False)
     # the walk's kernels check no bounds: what is wrong here must not reach them
-    rising = int(indptr[0]) == 0 and int(indptr[-1]) == pairs and bool((np.diff(indptr) >= 0).all())
+    rising = int(indptr[0]) == 0 and int(indptr[-1]) == pairs and bool((indptr[1:] >= indptr[:-1]).all())
     if not rising or (pairs and not 0 <= int(columns.min()) <= int(columns.max()) < reds):
         raise GraphError(f"a packed graph's columns must name its {reds} red vertices, and its rows {pairs} pairs")
     if (pairs and int(steps.min()) == 0) or int(offsets[-1]) != len(packed.names) - 4 * (n + 1):
         raise GraphError("a packed graph's beliefs must be above 0 and its names complete")
-    if reds > n or not np.array_equal(np.sort(order), np.arange(n)):
+    if reds > n or not _is_permutation(order):
         raise GraphError(f"a packed graph's order must hold each of its {n} vertices once, {reds} of them red")
+    if book is not None:
+        edges, parallels = _rows(packed, pairs, book)
     return Graph(
         names=Names(packed.names[4 * (n + 1) :], offsets),
         order=order,
@@ -100,3 +127,27 @@ def unpack(
         edges=edges,
         parallels=parallels,
     )
+
+
+def _is_permutation(order: np.ndarray[tuple[int], np.dtype[np.int32]]) -> bool:
+    """Whether every number below the length occurs once."""
+    n = len(order)
+    if n and not 0 <= int(order.min()) <= int(order.max()) < n:
+        return False
+    seen = np.zeros(n, dtype=bool)
+    seen[order] = True
+    return bool(seen.all())
+
+
+def _rows(packed: Packed, pairs: int, book: RowBook) -> tuple[RowRefs, ParallelRefs]:
+    """The references of blobs that hold rows."""
+    if len(packed.rows) != 4 * pairs or len(packed.parallels) % 8:
+        raise GraphError(
+            f"a packed graph of {pairs} pairs must have {4 * pairs} bytes of rows and 8 a parallel edge, "
+            f"has {len(packed.rows)} and {len(packed.parallels)}"
+        )
+    rows = np.frombuffer(packed.rows, "<i4").astype(np.int32, copy=False)
+    others, entries = np.frombuffer(packed.parallels, "<i4").astype(np.int32, copy=False).reshape(2, -1)
+    if len(entries) and not 0 <= int(entries.min()) <= int(entries.max()) < pairs:
+        raise GraphError(f"a packed graph's parallel edges must lie beside one of its {pairs} pairs")
+    return RowRefs(rows, book), ParallelRefs(others, entries, book)

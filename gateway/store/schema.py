@@ -25,6 +25,29 @@ SCHEMA_VERSION = 1  # PRAGMA user_version, equals the number of released steps
 
 migrations = Migrations("scentwalk")
 
+
+def _change_triggers() -> tuple[str, ...]:
+    """Log the pair of every edge that is written or whose evidence is, while there is a snapshot.
+
+    A pair that changes again moves to the end of the log. (DELETE and INSERT, because a REPLACE
+    in a trigger becomes an IGNORE where the statement that fired it says so.)
+    """
+    triggers = []
+    for table in ("edge", "evidence"):
+        for event, row in (("INSERT", "NEW"), ("UPDATE", "NEW"), ("DELETE", "OLD")):
+            ends = f"{row}.tail, {row}.head" if table == "edge" else "tail, head"
+            of = "" if table == "edge" else f" FROM edge WHERE record = {row}.edge"
+            triggers.append(
+                f"CREATE TRIGGER {table}_{event.lower()} AFTER {event} ON {table} "
+                "WHEN EXISTS (SELECT 1 FROM adjacency) BEGIN "
+                f"DELETE FROM adjacency_change WHERE (tail, head) = (SELECT min({ends}), max({ends}){of}); "
+                f"INSERT INTO adjacency_change (tail, head) SELECT least, most FROM "
+                f"(SELECT min({ends}) AS least, max({ends}) AS most{of}) WHERE least IS NOT NULL; "
+                "END"
+            )
+    return tuple(triggers)
+
+
 _STEP_1 = (
     # -- citations ---------------------------------------------------------------------------
     """CREATE TABLE record (
@@ -134,9 +157,10 @@ _STEP_1 = (
         tail INTEGER NOT NULL REFERENCES vertex(id), relation TEXT NOT NULL,
         head INTEGER NOT NULL REFERENCES vertex(id),
         valid_from_ms INTEGER, valid_to_ms INTEGER,
-        UNIQUE (tail, relation, head, valid_from_ms)
+        UNIQUE (tail, head, relation, valid_from_ms)
     ) STRICT""",
     "CREATE INDEX edge_by_head ON edge (head)",
+    "CREATE INDEX edge_dated ON edge (tail, head) WHERE valid_from_ms IS NOT NULL OR valid_to_ms IS NOT NULL",
     """CREATE TABLE evidence (
         edge INTEGER NOT NULL REFERENCES edge(record) ON DELETE CASCADE,
         record INTEGER NOT NULL REFERENCES record(id),
@@ -152,6 +176,15 @@ _STEP_1 = (
         marked_ms INTEGER NOT NULL, undone_ms INTEGER,
         CHECK ((edge IS NULL) <> (hypothesis IS NULL))
     ) STRICT""",
+    # -- the compact graph: at most one snapshot, and the pairs that changed since ---------------------
+    """CREATE TABLE adjacency (
+        id INTEGER PRIMARY KEY CHECK (id = 1), view TEXT NOT NULL, change INTEGER NOT NULL,
+        arrays BLOB NOT NULL, names BLOB NOT NULL, rows BLOB NOT NULL, parallels BLOB NOT NULL, crc INTEGER
+    ) STRICT""",
+    """CREATE TABLE adjacency_change (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, tail INTEGER NOT NULL, head INTEGER NOT NULL, UNIQUE (tail, head)
+    ) STRICT""",
+    *_change_triggers(),
     # -- what learn found --------------------------------------------------------------------------
     """CREATE TABLE finding (
         series TEXT NOT NULL REFERENCES series(id), as_of TEXT NOT NULL, window TEXT NOT NULL,

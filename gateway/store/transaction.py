@@ -11,6 +11,7 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from gateway.errors import HouseholdError
+from gateway.store.adjacency import AdjacencyWrites
 from gateway.store.blobs import pack_list, pack_pairs
 from gateway.store.checksums import row_crc
 from gateway.store.deliveries import DeliveryWrites
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Transaction"]
 
 
-class Transaction(DeliveryWrites, NoticeWrites, Retention, Reader):
+class Transaction(AdjacencyWrites, DeliveryWrites, NoticeWrites, Retention, Reader):
     """Reads and writes of one transaction. Made by `Database.transaction` only."""
 
     _household_changed = False

@@ -1,0 +1,192 @@
+"""The SQL behind the compact graph: a snapshot in blobs, and which pairs to read beside it.
+
+The edges' rows are the truth. The snapshot holds, as bytes that only the graph room can read,
+every pair of things of which all edges are timeless; which of them changed since is logged by
+triggers, so that no way of writing an edge or its evidence can forget it. Two kinds of pairs
+never stand in the snapshot alone: those with a dated edge, because what is valid depends on
+the question, and those with a mark of the owner, because a mark can be taken back.
+
+Two bases, one for readers and one for the writer, so that `Reader` and `Transaction` stay
+one class each for their callers. Never made on their own.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from gateway.errors import StoreError
+from gateway.model import Edge, Evidence, Mass, RecordRef, Vertex
+from gateway.stored import AdjacencySnapshot, EdgeRow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["AdjacencyReads", "AdjacencyWrites"]
+
+_BESIDE = (
+    "WITH pair (tail, head) AS ("
+    "SELECT tail, head FROM adjacency_change UNION "
+    "SELECT min(tail, head), max(tail, head) FROM edge WHERE valid_from_ms IS NOT NULL OR valid_to_ms IS NOT NULL "
+    "UNION SELECT min(e.tail, e.head), max(e.tail, e.head) FROM wall w JOIN record r ON r.ref = w.edge "
+    "JOIN edge e ON e.record = r.id), "
+    "beside AS (SELECT e.* FROM pair p CROSS JOIN edge e ON e.tail = p.tail AND e.head = p.head "
+    "UNION ALL SELECT e.* FROM pair p CROSS JOIN edge e ON e.tail = p.head AND e.head = p.tail) "
+)
+"""Pairs that a graph takes from the rows, and their edges. (An edge never joins a thing to itself.)"""
+
+_EDGE = "SELECT e.record, t.name, e.relation, h.name, e.valid_from_ms, e.valid_to_ms "
+_ENDS = "JOIN vertex t ON t.id = e.tail JOIN vertex h ON h.id = e.head "
+_EVIDENCE = (
+    "SELECT v.edge, r.ref, v.true_mass, v.false_mass, v.witness, v.reliability, v.span_start, v.span_end "
+    "FROM evidence v JOIN record r ON r.id = v.record "
+)
+
+_Evidence = tuple[int, str, float, float, str, float, int | None, int | None]
+
+
+def _edge(row: tuple[int, str, str, str, int | None, int | None]) -> tuple[int, Edge]:
+    record, tail, relation, head, start, end = row
+    return record, Edge(Vertex(tail), relation, Vertex(head), start, end)
+
+
+def _evidence(edge: Edge, rows: list[_Evidence]) -> tuple[Evidence, ...]:
+    ref = edge.ref
+    return tuple(
+        Evidence(
+            edge=ref,
+            record=RecordRef(record),
+            mass=Mass(true, false),
+            witness=witness,
+            reliability=reliability,
+            span=None if start is None or end is None else (start, end),
+        )
+        for _, record, true, false, witness, reliability, start, end in rows
+    )
+
+
+def _crc(snapshot: AdjacencySnapshot) -> int:
+    crc = crc32(f"{snapshot.view} {snapshot.change}".encode())
+    for blob in (snapshot.arrays, snapshot.names, snapshot.rows, snapshot.parallels):
+        crc = crc32(blob, crc)
+    return crc
+
+
+class AdjacencyReads:
+    """Reads behind the compact graph."""
+
+    _db: sqlite3.Connection
+
+    def adjacency(self) -> AdjacencySnapshot | None:
+        """The snapshot, or None where there is none, or its bytes do not match their CRC."""
+        row = self._db.execute(
+            "SELECT view, change, arrays, names, rows, parallels, crc FROM adjacency WHERE crc IS NOT NULL"
+        ).fetchone()
+        if row is None:
+            return None
+        snapshot = AdjacencySnapshot(*row[:6])
+        return snapshot if _crc(snapshot) == row[6] else None
+
+    def adjacency_changes(self) -> tuple[int, int]:
+        """(number of the last logged change, pairs that changed since the snapshot)."""
+        last, count = self._db.execute(
+            "SELECT (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'adjacency_change'), count(*) "
+            "FROM adjacency_change"
+        ).fetchone()
+        return int(last), int(count)
+
+    def pairs_beside(self) -> tuple[tuple[str, str], ...]:
+        """Names of the pairs that are not to be taken from the snapshot, by name."""
+        return tuple(
+            self._db.execute(
+                f"{_BESIDE} SELECT t.name, h.name FROM pair e {_ENDS} ORDER BY t.name, h.name",
+            )
+        )
+
+    def edges_beside(self) -> tuple[EdgeRow, ...]:
+        """Every edge of those pairs with its evidence, by row."""
+        evidence: dict[int, list[_Evidence]] = {}
+        for row in self._db.execute(f"{_BESIDE} {_EVIDENCE} WHERE v.edge IN (SELECT record FROM beside)"):
+            evidence.setdefault(row[0], []).append(row)
+        rows = self._db.execute(f"{_BESIDE} {_EDGE} FROM beside e {_ENDS} ORDER BY e.record")
+        return tuple(
+            EdgeRow(record, edge, _evidence(edge, evidence.get(record, []))) for record, edge in map(_edge, rows)
+        )
+
+    def timeless_edges(self) -> Iterator[EdgeRow]:
+        """Every edge without a date with its evidence, one at a time, by stable names."""
+        rows = self._db.execute(
+            f"{_EDGE} FROM edge e {_ENDS} WHERE e.valid_from_ms IS NULL AND e.valid_to_ms IS NULL "
+            "ORDER BY t.name, e.relation, h.name"
+        )
+        for record, edge in map(_edge, rows):
+            evidence = self._db.execute(f"{_EVIDENCE} WHERE v.edge = ?", (record,)).fetchall()
+            yield EdgeRow(record, edge, _evidence(edge, evidence))
+
+    def has_timeless_edges(self, *, least: int) -> bool:
+        """Whether there are so many edges without a date."""
+        row = self._db.execute(
+            "SELECT count(*) FROM (SELECT 1 FROM edge WHERE valid_from_ms IS NULL AND valid_to_ms IS NULL LIMIT ?)",
+            (least,),
+        ).fetchone()
+        return int(row[0]) >= least
+
+    def edge_ref(self, row: int) -> RecordRef:
+        """The reference of an edge's row.
+
+        Raises
+        ------
+        StoreError
+            No edge has that row: the snapshot does not belong to these edges.
+        """
+        found = self._db.execute("SELECT ref FROM record WHERE id = ? AND kind = 'edge'", (row,)).fetchone()
+        if found is None:
+            raise StoreError(f"a snapshot's edges must be stored, row {row} is not")
+        return RecordRef(found[0])
+
+    def edge_row(self, ref: RecordRef) -> int | None:
+        """The row of an edge's reference, or None."""
+        found = self._db.execute("SELECT id FROM record WHERE ref = ?", (ref.text,)).fetchone()
+        return None if found is None else int(found[0])
+
+
+class AdjacencyWrites(AdjacencyReads):
+    """Writes behind the compact graph."""
+
+    def begin_adjacency(self) -> None:
+        """From now on changes are logged: whoever reads the rows after this may save what they made of them."""
+        self._db.execute(
+            "INSERT INTO adjacency (id, view, change, arrays, names, rows, parallels) "
+            "VALUES (1, '', 0, x'', x'', x'', x'') ON CONFLICT (id) DO NOTHING"
+        )
+
+    def save_adjacency(self, snapshot: AdjacencySnapshot) -> None:
+        """Replace the snapshot and forget the changes that it contains.
+
+        Raises
+        ------
+        StoreError
+            Changes were not logged while it was made.
+        """
+        changed = self._db.execute(
+            "UPDATE adjacency SET view = :view, change = :change, arrays = :arrays, names = :names, rows = :rows, "
+            "parallels = :parallels, crc = :crc",
+            {
+                "view": snapshot.view,
+                "change": snapshot.change,
+                "arrays": snapshot.arrays,
+                "names": snapshot.names,
+                "rows": snapshot.rows,
+                "parallels": snapshot.parallels,
+                "crc": _crc(snapshot),
+            },
+        ).rowcount
+        if changed != 1:
+            raise StoreError("a snapshot of the graph must be begun before it is saved, none was")
+        self._db.execute("DELETE FROM adjacency_change WHERE number <= ?", (snapshot.change,))
+
+    def drop_adjacency(self) -> None:
+        """Forget snapshot and changes; every graph is then made from the rows."""
+        self._db.execute("DELETE FROM adjacency")
+        self._db.execute("DELETE FROM adjacency_change")
