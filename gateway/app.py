@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import secrets
 import signal
 import socket
@@ -24,8 +25,8 @@ import uvicorn
 from gateway.ask.answer import answer_json
 from gateway.ask.ask import Conversation, ask
 from gateway.commands import run_command
-from gateway.errors import ConfigError, DatabaseBusy, HouseholdError, PortBusy
-from gateway.learn import catch_up, refresh_facts
+from gateway.errors import ConfigError, DatabaseBusy, HouseholdError, PortBusy, StoreError
+from gateway.learn import catch_up, refresh_facts, watch_floors
 from gateway.links.clock import Clock, SystemClock
 from gateway.links.inbox import Inbox
 from gateway.links.ingest import CommitRule, Ingest
@@ -36,7 +37,7 @@ from gateway.measure.days import add_days, day_interval, local_day
 from gateway.ontology.load import load as load_ontology
 from gateway.store import Database
 from gateway.store.writer import Writer
-from gateway.web import Services, create_app
+from gateway.web import LOOPBACK_HOSTS, Services, create_app
 
 if TYPE_CHECKING:
     from gateway.config import Config
@@ -49,6 +50,10 @@ __all__ = ["Gateway", "listening_socket", "mqtt_settings", "run_command_anywhere
 Result = TypeVar("Result")
 _LEARN_AFTER_MS = 60_000
 """A day is learned a minute after its midnight: the last records of it are then in."""
+_WATCH_EVERY_MS = 900_000
+"""Hard floors are looked at every quarter of an hour of the home's clock, and after commits."""
+_WATCH_PAUSE_S = 1.0
+"""After commits at most once in so many real seconds: a device that empties its ring makes many."""
 _PAGE_ENDS_S = 2
 _REMEMBERED = 200
 """Answers whose conversation is remembered; an older one starts anew."""
@@ -102,6 +107,7 @@ def mqtt_settings(config: Config) -> MqttSettings:
         keepalive_s=mqtt.keepalive_s,
         username=mqtt.username,
         password=password,
+        tls_ca=mqtt.tls_ca,
     )
 
 
@@ -117,6 +123,12 @@ class Gateway:
         Open for writing; stays the caller's to close.
     banner : str or None
         A sentence for the top of every page ("simulated data").
+
+    Attributes
+    ----------
+    failed_watches : int
+        Times the hard floors could not be looked at because the store could not write; each time
+        they were looked at again.
     """
 
     def __init__(self, config: Config, clock: Clock, database: Database, *, banner: str | None = None) -> None:
@@ -129,6 +141,8 @@ class Gateway:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         self._changed = asyncio.Event()
+        self._committed = asyncio.Event()
+        self.failed_watches = 0
         self._conversations: dict[int, Conversation] = {}
         inbox = Inbox(capacity=4 * config.mqtt.inflight)
         self.link = MqttLink(mqtt_settings(config), inbox=inbox, clock=clock)
@@ -140,6 +154,7 @@ class Gateway:
             clock=clock,
             rule=CommitRule(window=config.mqtt.inflight),
             facts_changed=self._changed.set,
+            committed=self._committed.set,
         )
 
     def stop(self) -> None:
@@ -166,6 +181,7 @@ class Gateway:
                 group.create_task(self.link.run(), name="mqtt")
                 group.create_task(self._ingest.run(), name="ingest")
                 group.create_task(self._learn(), name="learn")
+                group.create_task(self._watch(), name="floors")
                 if listener is not None:
                     group.create_task(self._serve_page(listener), name="page")
                 for name, coroutine in (also or {}).items():
@@ -214,6 +230,39 @@ class Gateway:
                 midnight.cancel()
                 changed.cancel()
 
+    # -- hard floors -----------------------------------------------------------------------------
+
+    async def watch_now(self) -> None:
+        """Look at every hard floor as of now; where a learned day was restated, have it learned again."""
+        now_ms = self.clock.now_ms()
+
+        def watch(tx: Transaction) -> str | None:
+            watch_floors(tx, self._ontology, now_ms=now_ms)
+            return tx.restated_from()
+
+        if await self.writer.run(watch) is not None:
+            self._changed.set()
+
+    async def _watch(self) -> None:
+        while True:
+            self._committed.clear()
+            try:
+                await self.watch_now()
+            except StoreError:  # a full disk must not end the watch: it is tried again below
+                self.failed_watches += 1
+            due_ms = (self.clock.now_ms() // _WATCH_EVERY_MS + 1) * _WATCH_EVERY_MS
+            quarter = asyncio.ensure_future(self.clock.sleep_until(due_ms))
+            committed = asyncio.ensure_future(self._commit_after_a_pause())
+            try:
+                await asyncio.wait((quarter, committed), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                quarter.cancel()
+                committed.cancel()
+
+    async def _commit_after_a_pause(self) -> None:
+        await asyncio.sleep(_WATCH_PAUSE_S)
+        await self._committed.wait()
+
     # -- the page --------------------------------------------------------------------------------
 
     async def _serve_page(self, listener: socket.socket) -> None:
@@ -227,6 +276,7 @@ class Gateway:
             banner=lambda: self._banner,
             version=version("scentwalk"),
             token_file=door.token_file,
+            hosts=LOOPBACK_HOSTS | {self.config.web.host},
         )
         server = uvicorn.Server(
             uvicorn.Config(
@@ -274,6 +324,7 @@ class Gateway:
         """Run a write by name. Called from a worker thread of the page."""
         done = self._in_writer(lambda tx: run_command(tx, name, args, now_ms=self.clock.now_ms()))
         self._loop.call_soon_threadsafe(self._changed.set)
+        self._loop.call_soon_threadsafe(self._committed.set)
         return done
 
 
@@ -285,6 +336,7 @@ async def serve(config: Config, path: Path, *, web_port: int | None, say: Callab
     PortBusy, DatabaseBusy, HouseholdError
         What must hold before a hub can start, and what was found.
     """
+    logging.basicConfig(level=config.log.level.upper(), format="%(levelname)s %(name)s: %(message)s")
     port = config.web.port if web_port is None else web_port
     with ExitStack() as stack:
         listener = stack.enter_context(listening_socket(config.web.host, port, option="--web-port"))

@@ -171,6 +171,7 @@ class _Story:
             if words[0] not in ("advance", "end") or len(words) != 2:
                 raise ScentwalkError(f"the simulator must say 'advance MS' or 'end MS', said {' '.join(words)!r}")
             self._clock.advance(int(words[1]) - self._clock.now_ms())
+            await self._gateway.watch_now()
             days += 1
             if words[0] == "end":
                 break

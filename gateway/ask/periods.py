@@ -12,6 +12,7 @@ from gateway.ask.wording import day, day_range, first_upper, joined, per_day, pe
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import add_days, local_day
 from gateway.measure.onset import onset
+from gateway.measure.outlook import ids_with
 from gateway.model import RecordRef, Verdict
 
 if TYPE_CHECKING:
@@ -81,7 +82,11 @@ def since_when(scene: Scene, question: Question, draft: Draft, pet: Pet, window:
     if not_captured(scene, draft, pet, observed):
         return
     figure = compare_window(scene, pet, observed, window)
-    found = None if figure is None else onset(figure.measured.grid, window.first_date, window.last_date)
+    found = (
+        None
+        if figure is None
+        else onset(figure.measured.grid, window.first_date, window.last_date, verdict=figure.verdict)
+    )
     if figure is None or found is None:
         draft.say(
             NoticeKind.SHORT, f"No day stands out on which {pet.name}'s {observed.owner} changed", slot=observed.id
@@ -218,7 +223,7 @@ def _period_claim(scene: Scene, draft: Draft, total: Total) -> None:
 def select_pets(scene: Scene, question: Question, draft: Draft, pets: tuple[Pet, ...], window: Window) -> None:
     """Answer "which of my pets?": a range query that yields pets, each with its figure."""
     observed = scene.ontology.properties[str(question.metric)]
-    wanted = {"up": Verdict.UP, "down": Verdict.DOWN}.get(question.direction or "")
+    wanted = {"up": (Verdict.UP,), "down": (Verdict.DOWN,)}.get(question.direction or "", (Verdict.UP, Verdict.DOWN))
     figures: list[Figure] = []
     missing, unclear = [], []
     for pet in pets:
@@ -229,9 +234,9 @@ def select_pets(scene: Scene, question: Question, draft: Draft, pets: tuple[Pet,
             unclear.append(pet.name)
         else:
             figures.append(figure)
-    chosen = [
-        figure for figure in figures if (figure.verdict is wanted if wanted else figure.verdict is not Verdict.USUAL)
-    ]
+    compared = {figure.pet.id: figure.measured.comparison for figure in figures}
+    ids = {pet for verdict in wanted for pet in ids_with(verdict, compared)}
+    chosen = [figure for figure in figures if figure.pet.id in ids]
     names = joined([figure.pet.name for figure in chosen])
     draft.say(NoticeKind.SHORT, names or ("None of those that can be told" if missing or unclear else "None"))
     for figure in chosen or figures:

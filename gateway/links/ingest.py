@@ -169,6 +169,8 @@ class Ingest:
         ``window`` is the link's in-flight window.
     facts_changed : callable, optional
         Called after a commit that stored a record edges follow from.
+    committed : callable, optional
+        Called after every commit.
 
     Attributes
     ----------
@@ -190,6 +192,7 @@ class Ingest:
         clock: Clock,
         rule: CommitRule,
         facts_changed: Callable[[], None] | None = None,
+        committed: Callable[[], None] | None = None,
     ) -> None:
         self._inbox = inbox
         self._link = link
@@ -198,6 +201,7 @@ class Ingest:
         self._clock = clock
         self._rule = rule
         self._facts_changed = facts_changed
+        self._committed = committed
         self.failed_commits = 0
         self.trouble = ""
 
@@ -264,4 +268,6 @@ class Ingest:
                 self._link.publish_marks(outcome.marks)
                 if outcome.facts_changed and self._facts_changed is not None:
                     self._facts_changed()
+                if self._committed is not None:
+                    self._committed()
                 return
