@@ -56,12 +56,11 @@ def mend(path: Path, *, clock_source: str) -> Salvage | None:
     if not damage(path):
         return None
     fresh = beside(path, ".salvaging")
-    for leftover in (fresh, beside(fresh, "-wal"), beside(fresh, "-shm"), beside(fresh, "-journal")):
-        leftover.unlink(missing_ok=True)
     try:
+        for suffix in ("", "-wal", "-shm", "-journal"):  # of an attempt that was cut off
+            beside(fresh, suffix).unlink(missing_ok=True)
         found = salvage(path, fresh, clock_source=clock_source)
     except (OSError, sqlite3.Error) as problem:
-        fresh.unlink(missing_ok=True)
         raise StoreError(
             f"{path} is damaged and must be copied to be mended, but {problem}; nothing of it was changed"
         ) from problem
@@ -95,7 +94,7 @@ def damage(path: Path) -> tuple[str, ...]:
                 return ("the first page cannot be read",)
             must_be_ours(path)
         must_be_ours(path)
-        faults = page_faults(connection, most=1)
+        faults = page_faults(connection, check="quick_check", most=1)
         if faults:
             return faults
         return tuple(

@@ -80,8 +80,10 @@ class PageFile:
         """Name to root page of every table and index the schema still tells of."""
         found = {}
         for row in self.rows(1):
-            if len(row.values) == 5 and isinstance(row.values[1], str) and isinstance(row.values[3], int):
-                found[row.values[1]] = row.values[3]
+            if len(row.values) == 5 and row.values[0] in ("table", "index"):
+                _, name, _, root, _ = row.values
+                if isinstance(name, str) and isinstance(root, int):
+                    found[name] = root
         return found
 
     def rows(self, root: int) -> Iterator[Row]:

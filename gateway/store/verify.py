@@ -61,7 +61,7 @@ def verify(path: Path) -> Report:
     connection = read_only(path)
     try:
         connection.execute("BEGIN")
-        faults = page_faults(connection, most=_MOST_FAULTS)
+        faults = page_faults(connection, check="integrity_check", most=_MOST_FAULTS)
         if faults:
             return Report(faults, (), ())
         rotten = tuple((table, *rotten_rows(connection, table)) for table in CHECKED)
@@ -73,8 +73,14 @@ def verify(path: Path) -> Report:
         connection.close()
 
 
-def page_faults(connection: sqlite3.Connection, *, most: int) -> tuple[str, ...]:
-    """What ``PRAGMA quick_check`` objects to, at most so many sentences; none = sound.
+def page_faults(connection: sqlite3.Connection, *, check: str, most: int) -> tuple[str, ...]:
+    """What SQLite's own check objects to, at most so many sentences; none = sound.
+
+    Parameters
+    ----------
+    check : str
+        ``quick_check``, or ``integrity_check``, which also compares every index with its table.
+    most : int
 
     Raises
     ------
@@ -82,7 +88,7 @@ def page_faults(connection: sqlite3.Connection, *, most: int) -> tuple[str, ...]
         The file cannot be read for a reason other than damage.
     """
     try:
-        found = tuple(str(text) for (text,) in connection.execute(f"PRAGMA quick_check({most})"))
+        found = tuple(str(text) for (text,) in connection.execute(f"PRAGMA {check}({most})"))
     except sqlite3.DatabaseError as problem:
         if problem.sqlite_errorcode & 0xFF not in _DAMAGE:
             raise
