@@ -84,7 +84,7 @@ def inquire(scene: Scene, figure: Figure, *, way: str, sign: Vertex) -> Inquiry:
 def _began(figure: Figure, scene: Scene) -> Interval:
     """When the change began, as an interval of instants; the window itself where no step shows."""
     window = figure.window
-    found = onset(figure.measured.grid, window.first_date, window.last_date)
+    found = onset(figure.measured.grid, window.first_date, window.last_date, verdict=figure.verdict)
     first, last = (window.first_date, window.last_date) if found is None else (found.earliest, found.latest)
     return Interval(day_interval(first, scene.zones).start_ms, day_interval(last, scene.zones).end_ms)
 
