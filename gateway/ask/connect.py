@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gateway.ask.adjacency import LEAST_EDGES, kept_graph, walkable_in
 from gateway.graph.adjacency import Graph, build, in_view, is_live
 from gateway.graph.assemble import Subgraph, assemble
 from gateway.graph.walk import Ranking, walk
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gateway.ask.scene import Scene
-    from gateway.model import Chain, Edge, Interval, Link, NearMiss, RecordRef, Vertex
+    from gateway.model import Chain, Interval, Link, NearMiss, RecordRef, Vertex
 
 __all__ = ["Connected", "connect", "household_view"]
 
@@ -46,19 +47,20 @@ class Connected:
 
 
 def household_view(
-    scene: Scene, links: Iterable[Link], view: Interval, *, chained: frozenset[RecordRef] = frozenset()
+    scene: Scene, links: tuple[Link, ...], view: Interval, *, chained: frozenset[RecordRef] = frozenset()
 ) -> Graph:
     """The graph the walk crosses: walkable relations between crossable things, valid in ``view``.
 
     Edges of a candidate's chain belong to it too: a treatment may have ended within the slack
-    that its onset is given, a day before the view begins.
+    that its onset is given, a day before the view begins. With `LEAST_EDGES` links and more the
+    graph comes from its stored snapshot, where there is one; with fewer it is built.
     """
-    ontology = scene.ontology
-
-    def walkable(edge: Edge) -> bool:
-        return ontology.walkable(edge.relation) and ontology.crossable(edge.tail) and ontology.crossable(edge.head)
-
-    return build((link for link in links if in_view(link.edge, view) or link.edge.ref in chained), walkable)
+    if len(links) >= LEAST_EDGES:
+        kept = kept_graph(scene.reader, scene.ontology, view, now_ms=scene.now_ms, chained=chained)
+        if kept is not None:
+            return kept
+    counted = (link for link in links if in_view(link.edge, view) or link.edge.ref in chained)
+    return build(counted, walkable_in(scene.ontology))
 
 
 def connect(

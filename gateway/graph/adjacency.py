@@ -129,6 +129,12 @@ class Graph:
         """The vertex of an id."""
         return Vertex(self.names[vertex_id])
 
+    def lonely(self) -> Ints:
+        """The ids of vertices without a pair, ascending."""
+        pairs = np.diff(self.indptr)
+        pairs[: self.reds] += np.bincount(self.columns, minlength=self.reds).astype(np.int32)
+        return np.sort(self.order[pairs == 0])
+
     def entry_between(self, one: int, other: int) -> int | None:
         """The matrix entry of a pair of vertex ids, or None where they are not adjacent."""
         column, row = sorted((int(self.place[one]), int(self.place[other])))
@@ -344,14 +350,27 @@ def _laid_out(
     return _Layout(names, order, reds, indptr, columns[entry].astype(np.int32), belief[entry], entry)
 
 
-def relaid(graph: Graph) -> Graph:
-    """The same vertices, pairs and beliefs in the order that `from_arrays` would give them."""
+def relaid(graph: Graph, *, without: frozenset[int] = frozenset()) -> Graph:
+    """The same pairs and beliefs, laid out as `from_arrays` lays them out.
+
+    ``without`` are ids of vertices to drop; they must have no pair.
+
+    Raises
+    ------
+    GraphError
+        One of them has a pair.
+    """
     held = graph.pairs()
-    low, high = np.minimum(held.tails, held.heads), np.maximum(held.tails, held.heads)
+    stays = np.ones(graph.vertex_count, dtype=bool)
+    stays[sorted(without)] = False
+    if not (stays[held.tails].all() and stays[held.heads].all()):
+        raise GraphError(f"a vertex must have no pair to be dropped, one of {len(without)} has some")
+    names = Names.of(graph.names[v] for v in np.flatnonzero(stays).tolist()) if without else graph.names
+    number = np.cumsum(stays) - 1
+    low, high = number[np.minimum(held.tails, held.heads)], number[np.maximum(held.tails, held.heads)]
     by_ids = np.lexsort((high, low))
-    low, high = low[by_ids].astype(np.int64), high[by_ids].astype(np.int64)
-    black = _independent_set(graph.vertex_count, low, high)
-    laid = _laid_out(graph.names, low, high, held.belief[by_ids], black)
+    low, high = low[by_ids], high[by_ids]
+    laid = _laid_out(names, low, high, held.belief[by_ids], _independent_set(len(names), low, high))
     source = by_ids[laid.pair]
     position = np.empty(len(source), dtype=np.int64)
     position[source] = np.arange(len(source))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -38,16 +39,20 @@ class Packed(NamedTuple):
     parallels: bytes = b""
 
 
-def pack(graph: Graph) -> Packed:
+_NO_ROWS: Mapping[RecordRef, int] = MappingProxyType({})
+
+
+def pack(graph: Graph, *, rows: Mapping[RecordRef, int] = _NO_ROWS) -> Packed:
     """The graph as blobs: 2 bytes of belief, 2 or 4 of column and 4 of row a pair, 8 a vertex
     and 8 a parallel edge.
 
-    References that are no rows are not in them: whoever packs such a graph keeps these.
+    ``rows`` are the rows of edges that joined the graph by reference (`updated`). Of a graph
+    that keeps no rows at all, references are not packed: whoever packs it keeps these.
 
     Raises
     ------
     GraphError
-        Some edges of the graph have rows and others are fresh.
+        An edge that joined by reference has no row.
     """
     wide = graph.reds > 0xFFFF
     header = _HEADER.pack(_MAGIC, graph.vertex_count, graph.reds, graph.pair_count, 4 if wide else 2)
@@ -61,15 +66,12 @@ def pack(graph: Graph) -> Packed:
         header + b"".join(array.tobytes() for array in arrays),
         graph.names.offsets.astype("<u4").tobytes() + graph.names.blob,
     )
-    if not isinstance(graph.edges, RowRefs):
+    if not isinstance(graph.edges, RowRefs) or not isinstance(graph.parallels, ParallelRefs):
         return packed
-    if not isinstance(graph.parallels, ParallelRefs) or graph.parallels.fresh or bool((graph.edges.rows < 0).any()):
-        raise GraphError("a graph is packed with rows for all of its edges or for none, has some that are fresh")
-    rows, entries = graph.parallels.rows, graph.parallels.entries
-    held = entries >= 0
+    numbers, entries = graph.parallels.settled(rows)
     return packed._replace(
-        rows=graph.edges.rows.astype("<u4").tobytes(),
-        parallels=rows[held].astype("<u4").tobytes() + entries[held].astype("<u4").tobytes(),
+        rows=graph.edges.settled(rows).astype("<u4").tobytes(),
+        parallels=numbers.astype("<u4").tobytes() + entries.astype("<u4").tobytes(),
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from gateway.errors import GraphError
 from gateway.model import RecordRef
 
 __all__ = ["ParallelRefs", "RowBook", "RowRefs"]
@@ -60,6 +61,20 @@ class RowRefs(Sequence[RecordRef]):
         late = ~np.arange(len(self.fresh), len(self.fresh) + len(joined), dtype=np.int32)
         return RowRefs(np.concatenate((self.rows, late))[source], self.book, (*self.fresh, *joined))
 
+    def settled(self, rows: Mapping[RecordRef, int]) -> Rows:
+        """A row for each: those at hand have the rows given.
+
+        Raises
+        ------
+        GraphError
+            One at hand has none.
+        """
+        missing = [ref for ref in self.fresh if ref not in rows]
+        if missing:
+            raise GraphError(f"an edge must have a row to be packed, {missing[0]} has none")
+        fresh = np.array([rows[ref] for ref in self.fresh], dtype=np.int32)
+        return np.where(self.rows < 0, fresh[~np.minimum(self.rows, -1)], self.rows) if len(fresh) else self.rows
+
 
 class ParallelRefs(Mapping[RecordRef, int]):
     """The entry of every live edge that is not the most believed of its pair.
@@ -102,3 +117,11 @@ class ParallelRefs(Mapping[RecordRef, int]):
         entries[held] = position[self.entries[held]]
         fresh = {ref: int(position[entry]) for ref, entry in self.fresh.items() if position[entry] >= 0}
         return ParallelRefs(self.rows, entries, self.book, {**fresh, **joined})
+
+    def settled(self, rows: Mapping[RecordRef, int]) -> tuple[Rows, Rows]:
+        """Rows, ascending, and entries of all of them; those at hand have the rows given."""
+        held = self.entries >= 0
+        late = np.array([[rows[ref], entry] for ref, entry in self.fresh.items()], dtype=np.int32).reshape(-1, 2)
+        numbers = np.concatenate((self.rows[held], late[:, 0]))
+        ascending = np.argsort(numbers, kind="stable")
+        return numbers[ascending], np.concatenate((self.entries[held], late[:, 1]))[ascending]

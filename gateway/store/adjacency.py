@@ -97,7 +97,9 @@ class AdjacencyReads:
         return int(last), int(count)
 
     def pairs_beside(self) -> tuple[tuple[str, str], ...]:
-        """Names of the pairs that are not to be taken from the snapshot, by name."""
+        """Names of the pairs that are not to be taken from the snapshot, each once, by name of the
+        end that was stored first.
+        """
         return tuple(
             self._db.execute(
                 f"{_BESIDE} SELECT t.name, h.name FROM pair e {_ENDS} ORDER BY t.name, h.name",
@@ -131,6 +133,20 @@ class AdjacencyReads:
             (least,),
         ).fetchone()
         return int(row[0]) >= least
+
+    def in_timeless_edges(self, names: tuple[str, ...]) -> frozenset[str]:
+        """Those of the named things that are an end of an edge without a date."""
+        undated = "e.valid_from_ms IS NULL AND e.valid_to_ms IS NULL"
+        return frozenset(
+            name
+            for name in names
+            if self._db.execute(
+                "SELECT 1 FROM vertex v WHERE v.name = :name AND ("
+                f"EXISTS (SELECT 1 FROM edge e WHERE e.tail = v.id AND {undated}) OR "
+                f"EXISTS (SELECT 1 FROM edge e WHERE e.head = v.id AND {undated}))",
+                {"name": name},
+            ).fetchone()
+        )
 
     def edge_ref(self, row: int) -> RecordRef:
         """The reference of an edge's row.
