@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import io
 import json
 import sys
 from datetime import UTC, datetime
@@ -113,6 +114,9 @@ def _add_writing(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8")  # the same bytes, and no error, under LC_ALL=C
     options = _parser().parse_args(arguments)
     try:
         config = load_config(options.config)

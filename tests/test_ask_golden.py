@@ -286,7 +286,7 @@ def test_10_a_silent_bowl_is_no_missed_meal(told_by):
 def test_11_fewer_grams_of_a_richer_food_are_not_less(told_by):
     text, answer = told_by(11)
     says(
-        text, "Fewer grams, yes, but about the same energy", "g of Brook Wet a day [bowl]",
+        text, "No, not less: fewer grams of a richer food, but about the same energy", "g of Brook Wet a day [bowl]",
         "0.85 kcal a gram [product data]", "g of Brook Dry a day [bowl]", "3.70 kcal a gram [product data]",
         "kcal a day against her usual", "Luna's drinking isn't recorded; a water bowl would show it",
         "Grams of two foods can't be compared", "Weigh Luna in two weeks",
@@ -335,12 +335,12 @@ def test_two_rivals_stand_side_by_side_and_none_is_the_likely_one(tmp_path):
         text = text_of(answer)
         says(
             text,
-            "Two things changed before it",
-            "the food on Jul 5",
+            "Two things changed before it; the records do not say which",
             "ran out on Jul 3",
-            "The records do not say which",
+            "replaced Harbor Whitefish on Jul 5",
         )
         assert spoken_words(answer) <= EXPLAINED_WORDS
+        assert len(answer.notices[0].text.split()) <= 25
         kinds = {claim.kind for claim in answer.claims}
         assert {"food_change", "parasite_change", "connection"} <= kinds
 

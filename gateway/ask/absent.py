@@ -19,7 +19,16 @@ if TYPE_CHECKING:
     from gateway.model import Chain, Link, NearMiss, Pet, Vertex
     from gateway.stored import TextRecord
 
-__all__ = ["marked_wrong", "near_misses", "next_steps", "nothing_on_file", "rivals_not_on_file", "slot_words", "walled"]
+__all__ = [
+    "given_too",
+    "marked_wrong",
+    "near_misses",
+    "next_steps",
+    "nothing_on_file",
+    "rivals_not_on_file",
+    "slot_words",
+    "walled",
+]
 
 _FRESH_DAYS = 90
 """A log entry older than a season no longer speaks for today."""
@@ -49,15 +58,22 @@ def slot_words(chain: Chain) -> str:
     }[chain.slot]
 
 
-def near_misses(scene: Scene, draft: Draft, candidates: Candidates, *, most: int = _NEAR_SHOWN) -> None:
+def near_misses(scene: Scene, draft: Draft, misses: tuple[NearMiss, ...]) -> None:
     """What changed too and did not join: without a path, at the wrong time, or known to be tolerated."""
-    for miss in candidates.near_misses[:most]:
+    for miss in misses[:_NEAR_SHOWN]:
         draft.say(NoticeKind.ABSENCE, f"{first_upper(miss.what)}{_on(scene, miss)}: {miss.reason}", slot="near_miss")
+
+
+def given_too(candidates: Candidates) -> tuple[NearMiss, ...]:
+    """The first near-miss that is a food or a medicine: what an owner would ask about next."""
+    relations = ("ate", "takes", "treated_with")
+    given = [m for m in candidates.near_misses if any(ref.key.split("|")[1:2][0] in relations for ref in m.refs)]
+    return tuple(given[:1])
 
 
 def nothing_on_file(scene: Scene, draft: Draft, candidates: Candidates) -> None:
     """Absence, slot by slot: changed without a link, unchanged since when, or not recorded."""
-    near_misses(scene, draft, candidates)
+    near_misses(scene, draft, candidates.near_misses)
     still = [slot for slot in candidates.slots if slot.state == "unchanged" and slot.name == "food"]
     for slot in still:
         if slot.since_ms is not None:

@@ -46,12 +46,10 @@ def same_energy(scene: Scene, draft: Draft, figure: Figure, asked: str | None) -
     change = (totals[1].aggregate.per_day or 0.0) / (totals[0].aggregate.per_day or 1.0) - 1.0
     if abs(change) < _CLEARLY or (change < 0) is not (asked == "down"):
         return False
-    word, less = ("Fewer", "less") if asked == "down" else ("More", "more")
-    draft.say(
-        NoticeKind.PREMISE,
-        f'{word} grams, yes, but about the same energy, so "{less}" doesn\'t hold',
-        slot="intake",
+    less, grams = (
+        ("less", "fewer grams of a richer food") if asked == "down" else ("more", "more grams of a leaner food")
     )
+    draft.say(NoticeKind.PREMISE, f"No, not {less}: {grams}, but about the same energy", slot="energy")
     draft.paragraph()
     changed = day(local_day(since.start_ms, scene.zones), year_of=scene.today)
     for total, period, opening in zip(totals, (before, since), (f"Before {changed}", "Since then"), strict=True):

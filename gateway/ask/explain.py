@@ -10,7 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gateway.ask.absent import near_misses, next_steps, nothing_on_file, rivals_not_on_file, slot_words, walled
+from gateway.ask.absent import (
+    given_too,
+    near_misses,
+    next_steps,
+    nothing_on_file,
+    rivals_not_on_file,
+    slot_words,
+    walled,
+)
 from gateway.ask.causes import LAG_MS, Candidates, find_candidates
 from gateway.ask.chains import chain_claims, date_of
 from gateway.ask.change import as_usual, figure_claim, how_clearly, if_seen, not_captured, say_verdict
@@ -21,7 +29,7 @@ from gateway.ask.wording import count_word, first_upper, joined, possessive
 from gateway.dialogue import EvidenceClass, NoticeKind
 from gateway.measure.days import day_interval
 from gateway.measure.onset import onset
-from gateway.model import Interval, Unclear, Verdict, Vertex, stable_id
+from gateway.model import Interval, Verdict, Vertex, stable_id
 
 if TYPE_CHECKING:
     from gateway.ask.answer import Draft
@@ -34,6 +42,7 @@ __all__ = ["Inquiry", "cause_words", "connection", "explain_change", "inquire", 
 
 _BESIDE = ("intake", "activity", "rest", "restless", "scratch", "shake")
 """What else an owner wants to know was as usual, in the order it is told."""
+_OPENING_WORDS = 25
 _WAY = {Verdict.UP: "up", Verdict.DOWN: "down"}
 
 
@@ -101,10 +110,11 @@ def explain_change(scene: Scene, question: Question, draft: Draft, pet: Pet, win
     found = sign_behind(scene, figure, question.direction)
     if found is None:
         say_verdict(scene, draft, figure, question.direction)
+        if any(notice.slot in ("energy", "gap") for notice in draft.notices):
+            return
         if figure.verdict is not Verdict.CANNOT_TELL:
             as_usual(scene, draft, pet, window, except_for=observed.id, names=_BESIDE)
-        if figure.measured.comparison.reason is not Unclear.NOT_HEARD and figure.measured.unit != "kcal":
-            if_seen(draft, figure)
+        if_seen(draft, figure)
         return
     _explain(scene, draft, figure, inquire(scene, figure, way=found[0], sign=found[1]))
 
@@ -126,7 +136,8 @@ def _explain(scene: Scene, draft: Draft, figure: Figure, inquiry: Inquiry) -> No
     draft.paragraph()
     if connected.chains:
         connection(draft, inquiry, parts, pet=pet, causes=causes)
-        near_misses(scene, draft, inquiry.candidates, most=1)
+        if len(causes) == 1:  # beside rivals there are no words left for what is no cause
+            near_misses(scene, draft, given_too(inquiry.candidates))
     else:
         nothing_on_file(scene, draft, inquiry.candidates)
     walled(scene, draft, inquiry.candidates)
@@ -148,9 +159,9 @@ def _short(scene: Scene, figure: Figure, connected: Connected, way: str) -> str:
         return f"Yes, {clear} {more}, and nothing on file explains it"
     causes = [chains[0] for chains in connected.by_cause()]
     if len(causes) > 1:
-        named = joined([cause_words(scene, chain) for chain in causes])
-        count = first_upper(count_word(len(causes)))
-        return f"Yes, {clear} {more}. {count} things changed before it: {named}. The records do not say which"
+        opening = f"Yes, {clear} {more}. {first_upper(count_word(len(causes)))} things changed before it"
+        named = f"{opening}: {joined([cause_words(scene, chain) for chain in causes])}. The records do not say which"
+        return named if len(named.split()) <= _OPENING_WORDS else f"{opening}; the records do not say which"
     chain = causes[0]
     his = possessive(figure.pet)
     closest = {

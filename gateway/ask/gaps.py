@@ -101,9 +101,12 @@ def say_gap(scene: Scene, draft: Draft, figure: Figure, *, asked: str | None) ->
             NoticeKind.CAUTION,
             f"If you saw {pet.name} refuse food for a day yourself, that counts, whatever the bowl says: call your "
             "vet today",
+            slot="gap",
         )
     else:
-        draft.say(NoticeKind.CAUTION, f"What you saw of {pet.name} yourself counts, whatever the {plain} says")
+        draft.say(
+            NoticeKind.CAUTION, f"What you saw of {pet.name} yourself counts, whatever the {plain} says", slot="gap"
+        )
 
 
 def _when(scene: Scene, at_ms: int) -> str:

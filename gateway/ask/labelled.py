@@ -219,11 +219,13 @@ def food_ok(scene: Scene, question: Question, draft: Draft) -> None:
     said = _sentences_naming(scene, question)
     own = _in_notes(scene, question)
     asked = _asked_words(scene, question)
-    if said or own:
+    mine = [f for f in scene.home.foods if f"food:{f.id}" in question.subjects and _label_of(scene, f) is not None]
+    if said or own or mine:
         draft.say(NoticeKind.SHORT, f"No yes or no from here; this is what is on file about {asked}", slot="vet")
     else:
         draft.say(NoticeKind.SHORT, f"I can't say: no source on file says anything about {asked}", slot="source")
     draft.paragraph()
+    _whole_labels(scene, draft, mine)
     for entry in own[-_SHOWN:]:
         draft.claim(
             "record",
@@ -263,7 +265,8 @@ def normal_of(scene: Scene, question: Question, draft: Draft) -> None:
 
 
 def _asked_words(scene: Scene, question: Question) -> str:
-    said = [mention.text for mention in question.mentions if mention.target in question.subjects]
+    of_it = [s for s in question.subjects if not s.startswith(("species:", "breed:", "src:"))]
+    said = [mention.text for mention in question.mentions if mention.target in of_it]
     words = said or [" ".join(words) for words in subject_words(scene, question)]
     return joined(list(dict.fromkeys(words)), last="or") or "that"
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from gateway.ask import advice, amounts, blame, labelled, lineup, lookups, medlog, periods
 from gateway.ask.answer import EXPLAINED_WORDS
 from gateway.ask.explain import explain_change
+from gateway.ask.times import Calendar, window_of
 from gateway.ask.wording import joined
 from gateway.dialogue import EvidenceClass, NoticeKind
 from gateway.measure.days import add_days, local_day
@@ -240,12 +241,18 @@ def _compare_pets(turn: _Turn) -> None:
     amounts.compare_pets(turn.scene, turn.question, turn.draft, turn.pets(), window)
 
 
+def _two_windows(turn: _Turn, label: str) -> tuple[Window, Window]:
+    """The later and the earlier window of a label such as ``P30D|PREV_MONTH``."""
+    later, calendar = turn.window(), Calendar(turn.scene.now_ms, turn.scene.zones)
+    earlier = window_of(label.partition("|")[2], calendar) if "|" in label else None
+    return later, periods.whole_week_before(turn.scene, later) if earlier is None else earlier
+
+
 def _compare_periods(turn: _Turn) -> None:
     scene, label = turn.scene, turn.question.window_label or ""
     for pet in turn.pets()[:_MOST_PETS]:
         if not label.startswith("AROUND:"):
-            later = turn.window()
-            windows = (later, periods.whole_week_before(scene, later))
+            windows = _two_windows(turn, label)
             periods.compare_periods(scene, turn.question, turn.draft, pet, windows)
             continue
         changed = lookups.exposure_start(scene, turn.question, pet)
