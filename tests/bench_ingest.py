@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import paho.mqtt.client as paho
@@ -34,15 +35,18 @@ from gateway.ontology.load import load
 from gateway.store.database import Database
 from gateway.store.writer import Writer
 
-TOPIC = wire.up_topic("tracker-max")
 PACE = "pace"
 START_MS = 1_767_243_600_000  # 2026-01-01, midnight in New York
-HOME = Household(
-    zones=(ZonePeriod("America/New_York", 0),),
-    pets=(Pet("max", "Max", "dog"),),
-    devices=(Device("tracker-max", "tracker", "collar"),),
-    bindings=(Binding("tracker-max", frozenset({"max"}), 0),),
-)
+
+
+def home(device: str) -> Household:
+    """One dog with one tracker; every run has a device, and so a retained mark, of its own."""
+    return Household(
+        zones=(ZonePeriod("America/New_York", 0),),
+        pets=(Pet("max", "Max", "dog"),),
+        devices=(Device(device, "tracker", "collar"),),
+        bindings=(Binding(device, frozenset({"max"}), 0),),
+    )
 
 
 def payload(seq: int, records: int) -> bytes:
@@ -57,7 +61,7 @@ def payload(seq: int, records: int) -> bytes:
     return wire.pack_message(1, seq, packed, sent_ms, START_MS + sent_ms)
 
 
-def publish(port: int, messages: int, records: int) -> None:
+def publish(port: int, messages: int, records: int, device: str) -> None:
     """Publish at QoS 1, at most 500 messages ahead of what the other side has confirmed: the
     bare subscriber on ``pace``, the hub by its mark. mosquitto drops silently above 1,000.
     """
@@ -76,22 +80,32 @@ def publish(port: int, messages: int, records: int) -> None:
     client.on_message = on_message
     client.connect("127.0.0.1", port)
     client.loop_start()
-    client.subscribe([(PACE, 0), (wire.mark_topic("tracker-max"), 1)])
+    client.subscribe([(PACE, 0), (wire.mark_topic(device), 1)])
     for n in range(messages):
         with moved:
             moved.wait_for(lambda at=n: at - confirmed < 500)
-        last = client.publish(TOPIC, payload(1 + n * records, records), qos=1)
+        client.publish(wire.up_topic(device), payload(1 + n * records, records), qos=1)
+    # A device that will say no more asks for its mark; a bare subscriber has counted to its end by then.
+    last_seq, sent_ms = messages * records + 1, (messages * records + 2) * 300_000
+    ask = wire.pack_record(wire.MARK_REQUEST, sent_ms, ())
+    last = client.publish(wire.up_topic(device), wire.pack_message(1, last_seq, [ask], sent_ms, START_MS + sent_ms), 1)
     last.wait_for_publish()
     client.disconnect()
     client.loop_stop()
 
 
-def publisher(port: int, messages: int, records: int) -> subprocess.Popen:
-    return subprocess.Popen([sys.executable, __file__, "publish", str(port), str(messages), str(records)])
+def publisher(port: int, messages: int, records: int, device: str) -> subprocess.Popen:
+    return subprocess.Popen([sys.executable, __file__, "publish", str(port), str(messages), str(records), device])
 
 
-def bare(port: int, messages: int, records: int) -> float:
-    """Messages per second of a subscriber that does nothing with them."""
+def written_bytes() -> int:
+    """What this process has sent to the file system's devices so far (Linux)."""
+    told = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    return int(told["write_bytes"])
+
+
+def bare(port: int, messages: int, records: int) -> tuple[float, float]:
+    """(messages per second, CPU us a message) of a subscriber that does nothing with them."""
     client = paho.Client(CallbackAPIVersion.VERSION2, client_id="bare")
     heard, begun = 0, 0.0
     done = threading.Event()
@@ -109,19 +123,30 @@ def bare(port: int, messages: int, records: int) -> float:
     client.connect("127.0.0.1", port)
     client.subscribe(wire.UP_FILTER, 1)
     client.loop_start()
-    with publisher(port, messages, records):
+    cpu = time.process_time()
+    with publisher(port, messages, records, f"bare{records}"):
         done.wait(300)
-    took = time.perf_counter() - begun
+    took, cpu = time.perf_counter() - begun, time.process_time() - cpu
     client.disconnect()
     client.loop_stop()
-    return messages / took
+    return messages / took, cpu / messages * 1e6
 
 
-async def durable(port: int, messages: int, records: int, inflight: int, folder: Path) -> tuple[float, float]:
-    """(messages per second until all are on the disk, CPU µs of this process per record)."""
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Messages per second until all are on the disk, CPU us and bytes written a record."""
+
+    rate: float
+    cpu_us: float
+    written: float
+
+
+async def durable(port: int, messages: int, records: int, inflight: int, folder: Path) -> Run:
+    """The same messages through link, ingest and a database with ``synchronous=FULL``."""
+    device = f"tracker-{records}-{inflight}"
     database = Database(folder / f"bench-{records}-{inflight}.db")
     with database.transaction() as tx:
-        tx.save_household(HOME, valid_from_ms=0)
+        tx.save_household(home(device), valid_from_ms=0)
     clock, writer = SystemClock(), Writer(database)
     inbox = Inbox(capacity=4 * inflight)
     link = MqttLink(
@@ -133,24 +158,23 @@ async def durable(port: int, messages: int, records: int, inflight: int, folder:
     tasks = [asyncio.create_task(link.run()), asyncio.create_task(ingest.run())]
     while not link.state.connected:  # noqa: ASYNC110 (a state to look at, no event)
         await asyncio.sleep(0.01)
-    with publisher(port, messages, records):
-        cpu, begun = time.process_time(), 0.0
+    with publisher(port, messages, records, device):
+        cpu, written, begun = time.process_time(), written_bytes(), 0.0
         mark = 0
         while mark < messages * records:
             await asyncio.sleep(0.02)
-            with database.snapshot() as reader:
-                mark = reader.marks("tracker-max").get(1, 0)
+            mark = link.marks(device).get(1, 0)
             if mark and not begun:
                 begun, first = time.perf_counter(), mark
         took = time.perf_counter() - begun
-        cpu = time.process_time() - cpu
-    link.publish_marks({"tracker-max": {}})  # the next run begins at 0
+        cpu, written = time.process_time() - cpu, written_bytes() - written
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     writer.close()
     database.close()
-    return (mark - first) / records / took, cpu / (messages * records) * 1e6
+    rows = messages * records
+    return Run((mark - first) / records / took, cpu / rows * 1e6, written / rows)
 
 
 def main() -> None:
@@ -164,13 +188,19 @@ def main() -> None:
         with subprocess.Popen(["/usr/sbin/mosquitto", "-p", str(port)], stderr=subprocess.DEVNULL) as broker:
             time.sleep(1)
             for records in (1, 12):
-                base = bare(port, messages, records)
-                print(f"{records:2} records a message: bare subscriber {base:8.0f} messages/s")
-                for inflight in (20, 200):
-                    rate, cpu_us = asyncio.run(durable(port, messages, records, inflight, folder))
+                base, base_us = bare(port, messages, records)
+                print(
+                    f"{records:2} records a message: bare subscriber {base:8.0f} messages/s, "
+                    f"{base_us:.0f} us of CPU a message",
+                    flush=True,
+                )
+                for inflight in (20, 200, 1000):
+                    run = asyncio.run(durable(port, messages, records, inflight, folder))
                     print(
-                        f"   durable, in flight {inflight:3}: {rate:8.0f} messages/s = {rate * records:8.0f} rows/s, "
-                        f"{rate / base:.2f} of bare, {cpu_us:.0f} us of CPU a row"
+                        f"   durable, in flight {inflight:4}: {run.rate:8.0f} messages/s = "
+                        f"{run.rate * records:8.0f} rows/s, {run.rate / base:.2f} of bare, "
+                        f"{run.cpu_us:.0f} us of CPU and {run.written / 1e3:.1f} kB written a row",
+                        flush=True,
                     )
             broker.terminate()
         peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -179,6 +209,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["publish"]:
-        publish(*(int(value) for value in sys.argv[2:]))
+        publish(*(int(value) for value in sys.argv[2:5]), sys.argv[5])
     else:
         main()

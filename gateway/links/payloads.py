@@ -9,6 +9,7 @@ comes back as a `DeadLetter` with its bytes.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from firmware_bridge import wire
 from gateway.links.dating import UPTIME_MAX_MS, Dated
@@ -46,6 +47,9 @@ _MAIN = {
 """The main figure of a kind: its field and the unit it is stored in."""
 _INDEX = {code: {field.name: at for at, field in enumerate(kind.fields)} for code, kind in wire.KINDS.items()}
 _CODE = {kind.name: code for code, kind in wire.KINDS.items()}
+
+
+_is_device_id = lru_cache(maxsize=1024)(wire.is_device_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +125,7 @@ def read_payload(raw: RawFrame, *, retained: bool = False) -> Reading:
     letter with its seq, so that the mark moves over it; else there is one dead letter for the
     whole message and the mark waits.
     """
-    if not wire.is_device_id(raw.device):
+    if not _is_device_id(raw.device):
         detail = f"a device id must be 1 to 32 of a-z 0-9 _ -, is {raw.device!r}"
         letter = dead_letter(raw, "bad_device_id", detail, boot=None, seq=None, payload=raw.payload)
         return Reading(raw, None, (), (letter,), retained=retained)

@@ -14,7 +14,7 @@ a number is missing an event may be. A pet with two bowls is covered where both 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -55,8 +55,11 @@ class _Measured:
     property: Property
     columns: tuple[int, ...]
 
-    def value(self, heard: _Heard) -> int:
-        return sum(int(heard[1][at]) for at in self.columns) if self.columns else 1
+    def total(self, records: Iterable[_Heard]) -> int:
+        """What these records add up to."""
+        if not self.columns:
+            return sum(1 for _ in records)
+        return sum(int(fields[at]) for _, fields in records for at in self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +273,7 @@ class Rollups:
             before = rows.get(series.id)
             found = _Found(
                 n=tally.count(runs),
-                sums={at: sum(map(measured.value, frames.get(at, ()))) if counted[at] else 0 for at in part.slots},
+                sums={at: measured.total(frames.get(at, ())) if counted[at] else 0 for at in part.slots},
                 covered={at: covered[at] if counted[at] else 0 for at in part.slots},
                 set_aside=tally.set_aside,
             )
