@@ -42,7 +42,7 @@ _SLOT_WORDS = {
     "parasite": "flea treatment",
     "visitor": "visitor",
     "place": "trip",
-    "device": "collar or bowl change",
+    "device": "device change",
 }
 
 
@@ -71,23 +71,27 @@ def given_too(candidates: Candidates) -> tuple[NearMiss, ...]:
     return tuple(given[:1])
 
 
-def nothing_on_file(scene: Scene, draft: Draft, candidates: Candidates) -> None:
-    """Absence, slot by slot: changed without a link, unchanged since when, or not recorded."""
+def nothing_on_file(scene: Scene, draft: Draft, candidates: Candidates, *, since_ms: int) -> None:
+    """Absence, slot by slot: changed without a link, unchanged since when, or not recorded since ``since_ms``."""
     near_misses(scene, draft, candidates.near_misses)
     still = [slot for slot in candidates.slots if slot.state == "unchanged" and slot.name == "food"]
     for slot in still:
         if slot.since_ms is not None:
             since = day(local_day(slot.since_ms, scene.zones), year_of=scene.today)
             draft.say(NoticeKind.ABSENCE, f"Food unchanged since {since} ({slot.what})", slot="food")
-    quiet = [slot.name for slot in candidates.slots if slot.state != "changed" and slot not in still]
+    quiet = [
+        slot.name
+        for slot in candidates.slots
+        if slot.state != "changed" and slot not in still and (slot.since_ms is None or slot.since_ms < since_ms)
+    ]
     if quiet:
         words = joined([_SLOT_WORDS[name] for name in quiet], last="or")
         draft.say(NoticeKind.ABSENCE, f"In the 21 days before, no {words} is on file", slot="+".join(quiet))
 
 
 def _on(scene: Scene, miss: NearMiss) -> str:
-    """The date of a near-miss, read from its edge's own reference."""
-    began = miss.refs[-1].key.rpartition("|")[2] if miss.refs and miss.refs[-1].kind == "edge" else "-"
+    """The date of a near-miss, read from its edge's own reference; none where several edges meet in it."""
+    began = miss.refs[0].key.rpartition("|")[2] if len(miss.refs) == 1 and miss.refs[0].kind == "edge" else "-"
     if not began.lstrip("-").isdecimal():
         return ""
     return f" on {day(local_day(int(began), scene.zones), year_of=scene.today)}"

@@ -13,6 +13,7 @@ from gateway.ask.amounts import logged_level
 from gateway.ask.blame import exposures, say_exposures
 from gateway.ask.change import figure_claim, not_captured, say_verdict, verdict_words
 from gateway.ask.figures import compare_window
+from gateway.ask.floors import say_floors
 from gateway.ask.lookups import last_weights
 from gateway.ask.sources import cite, mentions
 from gateway.ask.wording import first_upper, joined, possessive, pronoun
@@ -58,6 +59,7 @@ def _figures(scene: Scene, pet: Pet, window: Window) -> list[Figure]:
 def need_vet(scene: Scene, draft: Draft, pet: Pet, window: Window) -> None:
     """Answer "does he need a vet?": what changed, what can't be seen, when to call."""
     figures = _figures(scene, pet, window)
+    say_floors(scene, draft, pet)
     changed = [figure for figure in figures if figure.verdict in _CHANGED]
     if changed:
         opening = "That is for a vet to say; a clear change is a reason to call this week"
@@ -219,7 +221,10 @@ def _trial_words(scene: Scene, draft: Draft) -> None:
 
 
 def why_notice(scene: Scene, draft: Draft) -> None:
-    """Answer "why this notice?": the latest daily finding that left a pet's usual, with its days."""
+    """Answer "why this notice?": the limits that stand, else the daily findings that left a pet's usual."""
+    stands = sum(say_floors(scene, draft, pet) for pet in scene.home.pets)
+    if stands:
+        return
     yesterday = add_days(scene.today, -1)
     known = {series.id: series for series in scene.reader.all_series()}
     told = [

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gateway.ask.change import not_captured
 from gateway.ask.figures import Total, cite_of, compare_window, total_of
+from gateway.ask.floors import say_floors
 from gateway.ask.wording import amount, clock_time, day, day_range, first_upper, joined, per_day, possessive, usual_of
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import SLOT_MS, dates_between, local_day
@@ -109,13 +110,6 @@ def quantity(scene: Scene, question: Question, draft: Draft, pet: Pet, window: W
         logged_level(scene, draft, pet, observed)
         return
     if not_captured(scene, draft, pet, observed):
-        return
-    if not all(scene.alone(pet.id, device) for device in scene.devices_of(pet.id, observed)):
-        draft.say(
-            NoticeKind.SHORT,
-            f"{pet.name} shares that device, so {possessive(pet)} own share is not known",
-            slot=observed.id,
-        )
         return
     asked = _Asked(scene, draft, pet, observed, window)
     part = _part_of(scene, asked.series, window)
@@ -375,6 +369,7 @@ def last_event(scene: Scene, draft: Draft, kind: str, *, pet: Pet | None, device
     _last_of(scene, draft, kind, pet=pet, device=device)
 
 
+_MEAL_FLOORS = frozenset({"no_meal"})
 _EVENT_WORDS = {"meal": "visit to the bowl", "refill": "refill"}
 
 
@@ -447,6 +442,9 @@ def events_in(scene: Scene, draft: Draft, kind: str, window: Window, *, pet: Pet
         )
         if (device is None or event.device == device) and event.set_aside is None
     ]
+    if kind == "meal" and pet is not None and say_floors(scene, draft, pet, kinds=_MEAL_FLOORS):
+        _last_of(scene, draft, kind, pet=pet, device=device)
+        return
     dates = _dates(scene, window)
     word = _EVENT_WORDS[kind]
     if not found:

@@ -13,7 +13,7 @@ from gateway.ask.energy import same_energy
 from gateway.ask.figures import Figure, also_text, change_text, cite_of, compare_window
 from gateway.ask.gaps import say_gap
 from gateway.ask.thin import say_thin
-from gateway.ask.wording import day, first_upper, joined, percent, possessive
+from gateway.ask.wording import day, day_range, first_upper, joined, per_day, percent, possessive
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import add_days
 from gateway.measure.outlook import outlook
@@ -22,7 +22,7 @@ from gateway.model import Unclear, Verdict
 if TYPE_CHECKING:
     from gateway.ask.answer import Draft
     from gateway.ask.scene import Scene
-    from gateway.model import Pet, Window
+    from gateway.model import Device, Pet, Window
     from gateway.ontology.vocabulary import Property
 
 __all__ = [
@@ -38,6 +38,8 @@ __all__ = [
 
 _WIDER_DAYS = (14, 28, 90)
 _WEEK_DAYS = 7
+_HEARD = 0.9
+"""From this share of a day on it counts as a full one."""
 _RANKED_FROM = 8
 """From this many own past windows on, "3 of his last 12 comparable weeks" says something."""
 _ASKED = {"up": Verdict.UP, "down": Verdict.DOWN, "same": Verdict.USUAL}
@@ -45,8 +47,10 @@ _WAY = {Verdict.UP: "up", Verdict.DOWN: "down"}
 
 
 def not_captured(scene: Scene, draft: Draft, pet: Pet, observed: Property) -> bool:
-    """Say that nothing here records the property, and what would; False where something does."""
-    if scene.devices_of(pet.id, observed) or observed.evidence_class == "RECORDED":
+    """Say that nothing here records the property of this pet alone, and what would; False where something does."""
+    if observed.evidence_class == "RECORDED" or _shared(scene, draft, pet, observed):
+        return observed.evidence_class != "RECORDED"
+    if scene.devices_of(pet.id, observed):
         return False
     kind = scene.ontology.device_kinds[observed.captured_by[0]]
     draft.say(
@@ -59,6 +63,49 @@ def not_captured(scene: Scene, draft: Draft, pet: Pet, observed: Property) -> bo
     if scene.reader.first_date(scene.ontology.series_id(pet.id, observed.id)) is not None:
         draft.say(NoticeKind.ABSENCE, "It was recorded earlier, but no such device serves the pet now")
     return True
+
+
+def _shared(scene: Scene, draft: Draft, pet: Pet, observed: Property) -> bool:
+    """Say that the pet's own share is not known where every such device serves others too, with what all took."""
+    devices = scene.devices_of(pet.id, observed)
+    if not devices or any(scene.alone(pet.id, device) for device in devices):
+        return False
+    device = devices[0]
+    sharing = sorted(scene.home.bindings_at(device.id, scene.now_ms))
+    names = joined([scene.home.pet(one).name for one in sharing])
+    plain = scene.ontology.device_kinds[device.kind].plain
+    draft.say(
+        NoticeKind.SHORT,
+        f"I can't tell {pet.name}'s share: {names} use one {plain}, which doesn't know whose visit it was",
+        slot="whose",
+        device=device.kind,
+    )
+    draft.paragraph()
+    _all_of_them(scene, draft, sharing, observed, device)
+    draft.say(NoticeKind.NEXT, f"A {plain} for each, or one that tells them apart, would record it", slot="whose")
+    return True
+
+
+def _all_of_them(scene: Scene, draft: Draft, sharing: list[str], observed: Property, device: Device) -> None:
+    """The household's total at a shared device over the week: full days only."""
+    series = scene.ontology.series_id("+".join(sharing), observed.id)
+    week = scene.week()
+    rows = [row for row in scene.reader.days(series, week.first_date, week.last_date) if row.date < scene.today]
+    full = [row for row in rows if row.covered_ms >= _HEARD * (row.end_ms - row.start_ms)]
+    if not full:
+        return
+    mean = sum(row.total for row in full) / len(full)
+    draft.claim(
+        "shared_total",
+        EvidenceClass.MEASURED,
+        f"All together {per_day(mean, observed.unit)} on {len(full)} full days, "
+        f"{day_range(full[0].date, full[-1].date, year_of=scene.today)}",
+        cite=scene.ontology.device_kinds[device.kind].cite,
+        refs=tuple(row.ref for row in full),
+        values=(Quantity("per_day", round(mean, 3), f"{observed.unit}/day"), Quantity("days", len(full), "days")),
+        window=week,
+        about=tuple(f"pet:{one}" for one in sharing),
+    )
 
 
 def how_clearly(figure: Figure) -> str:

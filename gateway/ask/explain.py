@@ -139,7 +139,7 @@ def _explain(scene: Scene, draft: Draft, figure: Figure, inquiry: Inquiry) -> No
         if len(causes) == 1:  # beside rivals there are no words left for what is no cause
             near_misses(scene, draft, given_too(inquiry.candidates))
     else:
-        nothing_on_file(scene, draft, inquiry.candidates)
+        nothing_on_file(scene, draft, inquiry.candidates, since_ms=inquiry.began.start_ms - LAG_MS)
     walled(scene, draft, inquiry.candidates)
     rivals_not_on_file(scene, draft, pet, inquiry.sign, told=_told(inquiry))
     draft.paragraph()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gateway.ask.change import as_usual, figure_claim, if_seen, not_captured, say_verdict
 from gateway.ask.figures import cite_of, compare_window, total_of
+from gateway.ask.floors import say_floors
 from gateway.ask.lookups import last_weights
 from gateway.ask.sources import cite, class_of
 from gateway.ask.wording import day, day_range, first_upper, joined, per_day, percent
@@ -34,6 +35,8 @@ _UNSEEN = "vomiting, limping, urine or pain"
 def trend(scene: Scene, question: Question, draft: Draft, pet: Pet, window: Window) -> None:
     """Answer "is it more than usual?" without asking why."""
     observed = scene.ontology.properties[str(question.metric)]
+    if observed.id in ("intake", "meals"):
+        say_floors(scene, draft, pet)
     if not_captured(scene, draft, pet, observed):
         return
     figure = compare_window(scene, pet, observed, window)
@@ -255,6 +258,7 @@ def select_pets(scene: Scene, question: Question, draft: Draft, pets: tuple[Pet,
 
 def overview(scene: Scene, draft: Draft, pet: Pet, window: Window) -> None:
     """Answer "how is he?": what the devices measure, never how the pet is."""
+    say_floors(scene, draft, pet)
     figures = [
         figure
         for name in _ALL
