@@ -170,9 +170,9 @@ class _Watched:
         from ``from_ms`` (an answer), or from when the bowls were heard again.
         """
         first_ms = {
-            bowl: span[0]
+            bowl: heard_ms
             for bowl in self.devices(frozenset({"food_bowl"}))
-            if (span := self.tx.span_of_device(bowl.id)) is not None  # one never heard has fed nobody yet
+            if (heard_ms := self.tx.first_heard(bowl.id)) is not None  # one never heard has fed nobody yet
         }
         bowls = tuple(first_ms)
         if not bowls:

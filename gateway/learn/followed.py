@@ -17,6 +17,7 @@ import numpy as np
 
 from gateway.learn.notices import says_something
 from gateway.learn.words import day_words
+from gateway.measure.baseline import LEAST_HISTORY
 from gateway.measure.correlate import benjamini_hochberg
 from gateway.measure.days import add_days, day_interval, local_day
 from gateway.measure.followed import AFTER_DAYS, DatedEvent, Followed, event_belief, followed_by
@@ -67,16 +68,20 @@ def follow_pass(tx: Transaction, home: Household, ontology: Ontology, as_of: str
     done = {(row.event, row.series) for row in tx.followed(until=as_of)}
     for series in tx.all_series():
         observed = ontology.properties[series.property]
+        began = tx.first_date(series.id)
+        if began is None or not says_something(observed) or observed.kind not in _KINDS:
+            continue
         known = events.get(series.pet, ())
-        due = [one for one in known if _is_due(one, as_of) and (one.id, series.id) not in done]
-        if not due or not says_something(observed) or observed.kind not in _KINDS:
+        oldest = max(add_days(as_of, -_LATEST_DAYS), add_days(began, LEAST_HISTORY))
+        due = [
+            one
+            for one in known
+            if oldest <= one.date <= add_days(as_of, 1 - AFTER_DAYS) and (one.id, series.id) not in done
+        ]
+        if not due:
             continue
         _hold(tx, home, ontology, series, due=due, known=known, as_of=as_of)
     _write_edges(tx, home, ontology, {one.id: one for found in events.values() for one in found}, as_of)
-
-
-def _is_due(event: _Event, as_of: str) -> bool:
-    return add_days(as_of, -_LATEST_DAYS) <= event.date <= add_days(as_of, 1 - AFTER_DAYS)
 
 
 def _events(tx: Transaction, home: Household, as_of: str) -> dict[str, tuple[_Event, ...]]:
@@ -107,8 +112,6 @@ def _hold(
     """Compare the series before and after each event that is due, and keep what came out."""
     observed = ontology.properties[series.property]
     first = max(add_days(due[0].date, -_BEFORE_DAYS), tx.first_date(series.id) or as_of)
-    if first > as_of:
-        return
     rows = tx.days(series.id, first, as_of)
     grid, breaks = comparable(
         grid_of(

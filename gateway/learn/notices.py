@@ -99,16 +99,19 @@ def false_per_year(series: int) -> float:
     return min(_FALSE_A_SERIES_YEAR, _FALSE_A_HOUSEHOLD_YEAR / max(series, 1))
 
 
-def shift_finding(tx: Transaction, series: str, measured: Measured, as_of: str, *, rate: float) -> None:
+def shift_finding(
+    tx: Transaction, series: str, measured: Measured, as_of: str, *, rate: float, relevance: float
+) -> None:
     """Keep a notice where the series stands away from its usual level on ``as_of``.
 
-    ``rate`` is the number of false notices allowed a year. Grams of two foods are no level.
+    ``rate`` is the number of false notices allowed a year; a change below ``relevance`` (a
+    fraction) is nothing to call an owner for. Grams of two foods are no level.
     """
     oldest = add_days(as_of, 1 - _RUN_DAYS)
     if any(start.date > oldest for start in measured.breaks):
         return
     found = notice_on(measured.grid, as_of, false_per_year=rate)
-    if found is None:
+    if found is None or abs(found.change) < relevance:
         return
     tx.save_finding(
         series,

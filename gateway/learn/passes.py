@@ -100,7 +100,7 @@ def learn_day(tx: Transaction, home: Household, ontology: Ontology, as_of: str) 
             },
         )
         if says_something(observed):
-            shift_finding(tx, series.id, found, as_of, rate=rate)
+            shift_finding(tx, series.id, found, as_of, rate=rate, relevance=observed.relevance)
         if series.property == "intake" and species[series.pet] == "cat":
             half_usual_finding(tx, series.id, found, as_of, zones=home.zones)
 

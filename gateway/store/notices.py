@@ -88,6 +88,11 @@ class NoticeReads:
         ).fetchone()
         return None if row is None else frame_of(row)
 
+    def first_heard(self, device: str) -> int | None:
+        """When a device first said anything, or None. One aggregate: two would read every row."""
+        row = self._db.execute("SELECT min(start_ms) FROM frame WHERE device = :device", {"device": device}).fetchone()
+        return None if row[0] is None else int(row[0])
+
     def last_heard(self, device: str, *, until_ms: int) -> tuple[int, RecordRef] | None:
         """(end, reference) of the last thing a device said that ended by an instant, or None."""
         row = self._db.execute(

@@ -121,10 +121,11 @@ class Forms:
         self._services = services
 
     def routes(self) -> list[Route]:
-        """One route a form, and the undo of a mark."""
+        """One route a form, the undo of a mark, and the answer to a notice."""
         return [
             *(Route(form.path, self._endpoint(form), methods=["GET", "POST"]) for form in FORMS),
             Route("/undo", self.undo, methods=["POST"]),
+            Route("/notice", self.notice, methods=["POST"]),
         ]
 
     def _endpoint(self, form: Form) -> Callable[[Request], Awaitable[Response]]:
@@ -182,6 +183,16 @@ class Forms:
             return RedirectResponse(f"{record_href(RecordRef(ref))}?saved=1", 303)
         except (ImportRefused, ValueError):  # undone already (a second click), or a mark on no link
             return RedirectResponse("/marks", 303)
+
+    async def notice(self, request: Request) -> Response:
+        """Keep the owner's answer to a hard floor and return to the front page."""
+        posted = await request.form()
+        answer = {name: str(posted.get(name, "")) for name in ("notice", "answer")}
+        try:
+            await run_in_threadpool(self._services.command, "answer_notice", answer)
+        except ImportRefused:  # answered already (a second click), or no such notice: the page shows what stands
+            return RedirectResponse("/", 303)
+        return RedirectResponse("/?saved=1", 303)
 
 
 def _reason(refusal: ScentwalkError) -> str:

@@ -71,7 +71,7 @@ class _Pages:
         with self._services.snapshot() as reader:
             view = front_page(reader, now_ms=self._services.now_ms())
         saved = request.query_params.get("saved") == "1"
-        return page(self._services, "front.html", view=view, saved=saved, question="")
+        return page(self._services, "front.html", view=view, saved=saved, question="", href=record_href)
 
     async def ask(self, request: Request) -> Response:
         """Answer and move on to the answer's own address, so that a reload asks nothing twice."""
@@ -88,7 +88,7 @@ class _Pages:
         """A link from elsewhere may fill the question in; asking it stays with the owner."""
         with self._services.snapshot() as reader:
             view = front_page(reader, now_ms=self._services.now_ms())
-        return page(self._services, "front.html", view=view, saved=False, question=text)
+        return page(self._services, "front.html", view=view, saved=False, question=text, href=record_href)
 
     def answer(self, request: Request) -> Response:
         """A stored answer as it was given, with what has changed since."""

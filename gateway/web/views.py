@@ -16,6 +16,7 @@ from gateway.model import Device, Household, Pet, Record, RecordRef
 from gateway.ontology.load import load
 from gateway.store.reads import Reader
 from gateway.web.headline import Headline, headline
+from gateway.web.notices import NoticeCard, Said, notice_cards, said_of
 
 __all__ = [
     "CounterLine",
@@ -98,18 +99,20 @@ class CounterLine:
 
 @dataclass(frozen=True, slots=True)
 class PetCard:
-    """A pet's headline and the ways on from it."""
+    """A pet's headline, what was noticed beside it, and the ways on from it."""
 
     name: str
     about: str
     headline: Headline
+    said: tuple[Said, ...]
     trends: tuple[LinkTo, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FrontPage:
-    """The first page: question box, pets, devices, what was counted, what was asked before."""
+    """The first page: what must be told, question box, pets, devices, what was counted and asked before."""
 
+    notices: tuple[NoticeCard, ...]
     examples: tuple[str, ...]
     pets: tuple[PetCard, ...]
     devices: tuple[DeviceLine, ...]
@@ -157,6 +160,7 @@ def front_page(reader: Reader, *, now_ms: int) -> FrontPage:
     listed = {device.id for device in home.devices}
     strangers = tuple(Device(id=name, kind="unknown", name="") for name in reader.heard_devices() if name not in listed)
     return FrontPage(
+        notices=notice_cards(reader, home),
         examples=_examples(reader, home),
         pets=tuple(_pet_card(reader, home, pet, now_ms=now_ms) for pet in home.pets),
         devices=tuple(_device_line(reader, home, device, now_ms=now_ms) for device in (*home.devices, *strangers)),
@@ -189,8 +193,15 @@ def _pet_card(reader: Reader, home: Household, pet: Pet, *, now_ms: int) -> PetC
         )
         for series in reader.all_series()
         if pet.id in series.pet.split("+") and series.property in ontology.properties
+        if reader.first_date(series.id) is not None  # a weight has readings, no days to draw
     )
-    return PetCard(name=pet.name, about=about, headline=headline(reader, home, pet, now_ms=now_ms), trends=trends)
+    return PetCard(
+        name=pet.name,
+        about=about,
+        headline=headline(reader, home, pet, now_ms=now_ms),
+        said=said_of(reader, home, pet, now_ms=now_ms),
+        trends=trends,
+    )
 
 
 def _counters(reader: Reader) -> tuple[CounterLine, ...]:

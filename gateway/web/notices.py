@@ -1,0 +1,147 @@
+"""What the hub says unasked, as the front page shows it: floors first, then plain sentences.
+
+Red and amber are hard floors alone, in the words they were stored with, with the numbers to
+call and the answers that quiet them. A statistical notice is a sentence with a link, never a
+colour. Nothing here is ever green.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from urllib.parse import quote
+
+from gateway.ask.records import heading, when
+from gateway.ask.wording import day, first_upper, percent, percent_range, possessive
+from gateway.learn.notices import NOTICE_WINDOW, QUIET_DAYS, answers_to
+from gateway.learn.slow import SLOW_WINDOWS
+from gateway.measure.alarms import FloorKind
+from gateway.measure.days import add_days, local_day
+from gateway.model import Household, Pet, PetStatus, RecordRef
+from gateway.ontology.load import load
+from gateway.store.reads import Reader
+from gateway.stored import FloorNotice
+
+__all__ = ["NoticeCard", "Said", "notice_cards", "said_of", "standing_floors"]
+
+_MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+_ANSWERS = {
+    "ate_elsewhere": "{name} ate elsewhere",
+    "not_at_home": "{name} is not at home",
+    "seen": "I have seen this",
+}
+_CALLED = ("vet", "clinic")
+_SILENT = frozenset({PetStatus.DIED, PetStatus.GONE, PetStatus.AWAY})
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeCard:
+    """A floor that stands: its sentence, whom to call as (name, number as written, digits),
+    the records it stands on as (title, reference), and the answers as (word, button).
+
+    ``answered`` says when it was seen; such a card has no buttons.
+    """
+
+    id: str
+    urgency: str
+    text: str
+    since: str
+    phones: tuple[tuple[str, str, str], ...]
+    sources: tuple[tuple[str, RecordRef], ...]
+    answers: tuple[tuple[str, str], ...]
+    answered: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A sentence about a series, and the series' page where it has one."""
+
+    text: str
+    href: str | None
+
+
+def standing_floors(reader: Reader) -> tuple[FloorNotice, ...]:
+    """Floors that hold and are unanswered or only seen, red first, answered ones last."""
+    open_now = [notice for notice in reader.floor_notices(open_only=True) if notice.answer in (None, "seen")]
+    return tuple(sorted(open_now, key=lambda notice: notice.answer is not None))  # stable: red stays first
+
+
+def notice_cards(reader: Reader, home: Household) -> tuple[NoticeCard, ...]:
+    """The floors that stand, ready to show."""
+    people = [person for person in home.people if person.phone and any(word in person.role for word in _CALLED)]
+    phones = tuple((person.name, str(person.phone), re.sub(r"\D", "", str(person.phone))) for person in people)
+    return tuple(
+        NoticeCard(
+            id=notice.id,
+            urgency=notice.urgency,
+            text=notice.text,
+            since=when(notice.since_ms, home),
+            phones=() if notice.kind == FloorKind.UNWATCHED else phones,
+            sources=tuple((heading(reader, ref), ref) for ref in notice.refs),
+            answers=()
+            if notice.answer is not None
+            else tuple(
+                (word, _ANSWERS[word].format(name=home.pet(notice.pet).name)) for word in answers_to(notice.kind)
+            ),
+            answered=None if notice.answered_ms is None else when(notice.answered_ms, home),
+        )
+        for notice in standing_floors(reader)
+    )
+
+
+def said_of(reader: Reader, home: Household, pet: Pet, *, now_ms: int) -> tuple[Said, ...]:
+    """Statistical notices of the last week and slow changes of the last pass, one sentence each."""
+    learned = reader.learned_until()
+    if learned is None or pet.status in _SILENT:
+        return ()
+    as_of = min(learned, local_day(now_ms, home.zones))
+    ontology = load()
+    latest: dict[tuple[str, bool], str] = {}
+    windows = (NOTICE_WINDOW, *SLOW_WINDOWS)
+    for series, _, window, verdict, facts in reader.findings_between(windows, add_days(as_of, 1 - QUIET_DAYS), as_of):
+        owner, _, noun = series.partition(".")
+        if owner != pet.id:
+            continue
+        name = ontology.property_of_noun(noun).owner
+        slow = window != NOTICE_WINDOW
+        say = _slowly(name, verdict, facts, as_of) if slow else _shifted(name, verdict, facts, pet)
+        latest[series, slow] = say  # by day: the last one stands
+    return tuple(
+        Said(text, f"/series/{quote(series, safe='')}" if reader.first_date(series) is not None else None)
+        for (series, _), text in sorted(latest.items())
+    )
+
+
+def _shifted(name: str, verdict: str, facts: dict[str, object], pet: Pet) -> str:
+    way, change = ("above" if verdict == "up" else "below"), float(str(facts["change"]))
+    began = day(str(facts["began"]))
+    return (
+        f"{first_upper(name)} has been {way} {possessive(pet)} usual since about {began} ({verdict} {percent(change)})."
+    )
+
+
+def _slowly(name: str, verdict: str, facts: dict[str, object], as_of: str) -> str:
+    since = date.fromisoformat(str(facts["since"]))
+    month = _MONTHS[since.month - 1]
+    if since.year != date.fromisoformat(as_of).year:
+        month = f"{month} {since.year}"
+    low, high = facts["interval"] if isinstance(facts["interval"], list) else (0.0, 0.0)
+    season = "" if facts["season_known"] else " No earlier year is on record, so it may be the season."
+    return (
+        f"{first_upper(name)}: slowly {verdict} since about {month} ({percent(float(str(facts['change'])))}, likely "
+        f"{percent_range((float(low), float(high)))}).{season}"
+    )
