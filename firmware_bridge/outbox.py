@@ -108,6 +108,8 @@ class Outbox:
         self._body = bytearray(message_bytes - HEADER_BYTES)
         self.dropped = 0
         self._told_dropped = 0
+        self._told_lowest = FIRST_SEQ
+        self._hub_at: int | None = None
         self._head, self._tail = slots.held()
         self._cursor = self._head
         self._next_seq = FIRST_SEQ
@@ -136,8 +138,15 @@ class Outbox:
 
     @property
     def hello_due(self) -> bool:
-        """Whether records were dropped that no hello has told the hub about."""
-        return self.dropped != self._told_dropped
+        """Whether the hub waits for records that are gone, and no hello has told it so.
+
+        They were dropped, or the hub lost its database after it had marked them: its mark has
+        gone back behind what is still held.
+        """
+        if self.dropped != self._told_dropped:
+            return True
+        lowest = self.lowest_seq
+        return self._hub_at is not None and self._hub_at < lowest - 1 and self._told_lowest != lowest
 
     def put(self, code: int, uptime_ms: int, values: tuple[int | str, ...]) -> int:
         """Take a record; returns its sequence number.
@@ -157,6 +166,7 @@ class Outbox:
         values = (model, firmware, detector, self._slots.size, lowest, self.dropped + drops)
         seq = self._append(pack_record(HELLO, uptime_ms, values))
         self._told_dropped = self.dropped
+        self._told_lowest = lowest
         return seq
 
     def _append(self, record: bytes) -> int:
@@ -248,6 +258,7 @@ class Outbox:
     def release(self, marks: dict[int, int], now_ms: int) -> int:
         """Free what the hub has stored: all up to ``marks[boot]``. Returns how many that were."""
         self._marks = marks
+        self._hub_at = marks.get(self.boot, FIRST_SEQ - 1)
         before = self._head
         while self._head < self._tail:
             slot = self._read(self._head)

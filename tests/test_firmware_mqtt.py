@@ -6,7 +6,6 @@ From CPython, and from a real MicroPython with a 64 kB heap that runs compiled f
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import socket
 import subprocess
@@ -23,16 +22,11 @@ from firmware_bridge.mqtt import Backoff, Client, MQTTError, Will
 from firmware_bridge.outbox import Outbox, RamSlots
 from firmware_bridge.steady import SteadyClock
 from firmware_bridge.uplink import Uplink
+from tests.brokers import Mosquitto, free_port
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 DEVICE = ROOT / "tests" / "micropython" / "device.py"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def eventually(holds, what: str, within_s: float = 20.0) -> None:
@@ -42,44 +36,10 @@ def eventually(holds, what: str, within_s: float = 20.0) -> None:
         time.sleep(0.01)
 
 
-class Mosquitto:
-    """A real broker on a free loopback port, with its own configuration."""
-
-    def __init__(self, home: Path, *extra: str) -> None:
-        self.port = free_port()
-        self._config = home / f"mosquitto-{self.port}.conf"
-        access = () if any(line.startswith("allow_anonymous") for line in extra) else ("allow_anonymous true",)
-        lines = (f"listener {self.port} 127.0.0.1", "set_tcp_nodelay true", *access, *extra, "")
-        self._config.write_text("\n".join(lines))
-        self._process: subprocess.Popen | None = None
-
-    def start(self) -> Mosquitto:
-        self._process = subprocess.Popen(
-            ["mosquitto", "-c", str(self._config)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "PATH": os.environ["PATH"] + ":/usr/sbin"},
-        )
-
-        def answers() -> bool:
-            with socket.socket() as probe:
-                return probe.connect_ex(("127.0.0.1", self.port)) == 0
-
-        eventually(answers, "mosquitto must listen within 20 s")
-        return self
-
-    def stop(self, sig: int = signal.SIGTERM) -> None:
-        if self._process is not None:
-            self._process.send_signal(sig)
-            self._process.wait(10)
-            self._process = None
-
-
 @pytest.fixture
 def broker(tmp_path):
-    mosquitto = Mosquitto(tmp_path).start()
-    yield mosquitto
-    mosquitto.stop()
+    with Mosquitto(tmp_path, "persistence false", "set_tcp_nodelay true") as mosquitto:
+        yield mosquitto
 
 
 class Hub:
@@ -232,9 +192,7 @@ def test_a_wrong_password_is_told_as_the_brokers_refusal(tmp_path):
     passwords = tmp_path / "passwords"
     passwords.touch(mode=0o600)
     subprocess.run(["mosquitto_passwd", "-b", str(passwords), "bowl", "right"], check=True, capture_output=True)
-    owner = f"user {Path('/proc/self').owner()}"
-    broker = Mosquitto(tmp_path, "allow_anonymous false", f"password_file {passwords}", owner).start()
-    try:
+    with Mosquitto(tmp_path, "allow_anonymous false", f"password_file {passwords}") as broker:
         right = client_of(broker.port, user="bowl", password="right")
         right.connect()
         right.disconnect()
@@ -245,8 +203,6 @@ def test_a_wrong_password_is_told_as_the_brokers_refusal(tmp_path):
         uplink = uplink_of(broker.port, user="bowl", password="wrong")
         assert not uplink.step(0)
         assert "authorised" in uplink.trouble
-    finally:
-        broker.stop()
 
 
 def test_an_unknown_host_and_a_closed_port_are_unreachable():

@@ -61,6 +61,28 @@ def test_the_first_hello_says_that_nothing_is_lost():
     assert message_of(run).records[0].values == ("m", "1", 7, 4, 1, 0)
 
 
+def test_a_hub_that_forgot_its_mark_is_told_once_where_the_ring_stands():
+    outbox = Outbox(RamSlots(8), boot=1)
+    outbox.put_hello(0, "m", "1", 7)
+    for i in range(5):
+        outbox.put(wire.REFILL, i, (i,))
+    assert outbox.release({1: 4}, 0) == 4
+    assert not outbox.hello_due
+    outbox.release({}, 0)  # the hub's database was wiped
+    assert outbox.hello_due
+    outbox.put_hello(9, "m", "1", 7)
+    assert not outbox.hello_due, "it is on its way, or will be sent again"
+    outbox.release({}, 0)
+    assert not outbox.hello_due
+    outbox.rewind()
+    assert message_of(outbox.take(0)).records[-1].values[4] == 5
+    outbox.release({1: 6}, 0)
+    outbox.release({1: 2}, 0)  # a broker that came back with an old retained mark
+    assert outbox.hello_due
+    outbox.release({1: 6}, 0)
+    assert not outbox.hello_due
+
+
 def test_it_goes_back_to_the_mark_after_three_seconds_without_progress():
     outbox = Outbox(RamSlots(8), boot=1)
     for i in range(3):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-import shutil
 import signal
 import socket
 import subprocess
@@ -38,6 +37,7 @@ from gateway.model import Binding, Device, Household, Pet, ZonePeriod
 from gateway.ontology.load import load
 from gateway.store.database import Database
 from gateway.store.writer import Writer
+from tests.brokers import Mosquitto, free_port, with_me
 
 WAIT_S = 20
 HOME = Household(
@@ -49,51 +49,10 @@ HOME = Household(
 PROCESS = Path(__file__).with_name("links_process.py")
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-class Mosquitto:
-    """A real mosquitto on a free port of 127.0.0.1, with its persistence in a folder."""
-
-    def __init__(self, folder: Path) -> None:
-        binary = shutil.which("mosquitto") or shutil.which("/usr/sbin/mosquitto")
-        assert binary, "the tests need Debian's mosquitto: apt-get install mosquitto"
-        self._binary = binary
-        self.port = free_port()
-        self._config = folder / "mosquitto.conf"
-        self._config.write_text(
-            f"listener {self.port} 127.0.0.1\nallow_anonymous true\npersistence true\n"
-            f"persistence_location {folder}/\nlog_dest none\nuser root\n"  # as root it would become a user who cannot write here
-        )
-        self._process: subprocess.Popen | None = None
-
-    def start(self) -> None:
-        self._process = subprocess.Popen([self._binary, "-c", str(self._config)], stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + WAIT_S
-        while time.monotonic() < deadline:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 0.2):
-                return
-            time.sleep(0.02)
-        raise AssertionError("mosquitto did not start")
-
-    def stop(self, how: int = signal.SIGTERM) -> None:
-        if self._process is not None:
-            self._process.send_signal(how)
-            self._process.wait(WAIT_S)
-            self._process = None
-
-
 @pytest.fixture
 def mosquitto(tmp_path):
-    folder = tmp_path / "broker"
-    folder.mkdir()
-    broker = Mosquitto(folder)
-    broker.start()
-    yield broker
-    broker.stop()
+    with Mosquitto(tmp_path / "broker") as broker:
+        yield broker
 
 
 @pytest.fixture(params=["mosquitto", "iotcore"])
@@ -436,7 +395,7 @@ class Hub:
     """The gateway's ingest as a process that can be killed."""
 
     def __init__(self, path: Path, port: int, protocol: int) -> None:
-        self._command = [sys.executable, str(PROCESS), str(path), str(port), str(protocol)]
+        self._command = with_me(sys.executable, str(PROCESS), str(path), str(port), str(protocol))
         self._process: subprocess.Popen | None = None
 
     def start(self) -> None:
@@ -498,6 +457,22 @@ def test_nothing_is_lost_or_doubled_when_the_hub_is_killed_again_and_again(addre
     with Database(path) as database, database.snapshot() as reader:
         assert reader.marks("bowl-max") == {1: RECORDS}
         assert not reader.dead_letters(limit=1)
+    assert device.outbox.dropped == 0
+
+
+async def test_a_hub_whose_database_is_gone_is_told_where_a_running_device_stands(mosquitto, tmp_path):
+    """Its mark cannot begin at 1: those records were marked by the hub before it, and let go."""
+    device = uplink(mosquitto.port)
+    device.say_hello()
+    for wiped in ("first.db", "second.db"):
+        for n in range(30):
+            device.outbox.put(wire.BEAT, 1_000_000 + n, (900, 2, 0))
+        device.request_mark()
+        with Database(tmp_path / wiped) as database:
+            async with gateway(database, mosquitto.port, 5):
+                await asyncio.to_thread(drain, device)
+            (top,) = database_marks(database).values()
+            assert top == device.outbox.next_seq - 1
     assert device.outbox.dropped == 0
 
 
