@@ -160,10 +160,10 @@ def copied(source: Path, target: Path) -> Path:
 
 
 def dump(path: Path) -> list[str]:
-    """The canonical dump of every table, as SQL."""
+    """The canonical dump of every table, as SQL in a stable order (VACUUM lists indexes first)."""
     connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
     try:
-        return list(connection.iterdump())
+        return sorted(connection.iterdump())
     finally:
         connection.close()
 
@@ -180,7 +180,9 @@ def main() -> None:
             tx.save_correlation("max.activity", "max.scratching", as_of=FIRST_DATE, passed=True, facts={"r": 0.5})
             tx.set_learned(FIRST_DATE, done_ms=T0 + DAY)
             tx.seal(until_ms=T0 + DAY)
-        print("\n".join(dump(path)))
+        connection = sqlite3.connect(path)
+        print("\n".join(connection.iterdump()))
+        connection.close()
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.errors import DatabaseBusy, HouseholdError, StoreError
@@ -146,6 +146,7 @@ def test_a_mark_never_moves_back(database):
     assert read(database, lambda reader: reader.marks("bowl-max")) == {1: 7}
 
 
+@settings(max_examples=30)
 @given(st.permutations(range(1, 13)), st.sets(st.integers(1, 12)))
 def test_the_mark_is_the_end_of_the_first_run_in_any_order(tmp_path_factory, order, dead):
     with Database(tmp_path_factory.mktemp("marks") / "hub.db") as database:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Self
 from gateway.errors import DatabaseBusy, StoreError
 from gateway.store.files import beside, initialise
 from gateway.store.mend import mend
+from gateway.store.pages import PAGE_BYTES
 from gateway.store.room import Ballast, free_bytes
 from gateway.store.snapshot import Snapshot
 from gateway.store.transaction import Transaction
@@ -37,10 +38,11 @@ WAL_LIMIT_BYTES = 8 * 2**20
 snapshot may live, never for good."""
 _WAL_STEP_BYTES = 2**20  # how much further it may grow before the writer insists again
 _INSIST_MS = 250  # how long it then waits for readers; ingest waits with it
-_LOOSE_PAGES = 1000
-_TIGHT_PAGES = 64
-"""Pages of WAL before a checkpoint, as SQLite has it, and once the disk was full: a small WAL
-that is used again needs no room."""
+_CHECKPOINT_PAGES = 1000
+"""Pages of WAL before a checkpoint, SQLite's own default; fewer where the ballast is small, since
+it must hold what a checkpoint adds to the file (a quarter, so that one large commit fits too)."""
+_UNLIMITED_PAGES = 1_073_741_823  # SQLite's own default
+_PURGED_AT_ONCE = 300  # more rows free more pages than sealing their day takes, in a WAL of some 400 KB
 _ROOM_BYTES = 2**20
 """What a full disk must have given before recording goes on: some 3,000 events."""
 
@@ -83,6 +85,7 @@ class Database:
             os.close(self._lock_fd)
             raise
         self._ballast.take()
+        self._limit_growth()
 
     def _opened(self, clock_source: str) -> sqlite3.Connection:
         try:
@@ -106,6 +109,7 @@ class Database:
             "synchronous = FULL",
             f"busy_timeout = {_BUSY_MS}",
             f"journal_size_limit = {WAL_LIMIT_BYTES}",
+            f"wal_autocheckpoint = {self._checkpoint_pages()}",
             "trusted_schema = OFF",
         ):
             connection.execute(f"PRAGMA {pragma}")
@@ -147,9 +151,10 @@ class Database:
                 self._make_room()
             raise
         self._bound_wal()
-        if not self._ballast.is_held and self._ballast.take():
-            self._full = False
-            self._connection.execute(f"PRAGMA wal_autocheckpoint = {_LOOSE_PAGES}")
+        if not self._ballast.is_held:
+            if self._ballast.take():
+                self._full = False
+            self._limit_growth()
 
     def snapshot(self) -> Snapshot:
         """A read-only view of this file as it is now."""
@@ -180,6 +185,11 @@ class Database:
 
     # -- the WAL -----------------------------------------------------------------------------------
 
+    def _checkpoint_pages(self) -> int:
+        if self._ballast.size_bytes == 0:
+            return _CHECKPOINT_PAGES
+        return min(_CHECKPOINT_PAGES, max(1, self._ballast.size_bytes // 4 // PAGE_BYTES))
+
     def _wal_bytes(self) -> int:
         try:
             return beside(self.path, "-wal").stat().st_size
@@ -209,32 +219,51 @@ class Database:
         # The WAL's index and a write cut short say "input/output error" where the disk is full.
         return problem.sqlite_errorcode & 0xFF == sqlite3.SQLITE_IOERR and free_bytes(self.path) < _ROOM_BYTES
 
+    def _limit_growth(self) -> None:
+        """Without ballast the file may grow only into what the ballast does not ask for.
+
+        A commit that needs more is refused by SQLite before it is written. Were it let into
+        the WAL, no checkpoint could bring it into the file, and the WAL would stay full for good.
+        """
+        limit = _UNLIMITED_PAGES
+        if not self._ballast.is_held:
+            spare = free_bytes(self.path) - self._ballast.size_bytes
+            limit = self._pragma("page_count") + max(0, spare // PAGE_BYTES)
+        self._connection.execute(f"PRAGMA max_page_count = {limit}")
+
+    def _pragma(self, name: str) -> int:
+        return int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])
+
     def _room(self) -> int:
-        """Bytes that can be written: free on the disk, and pages free inside the file."""
-        (pages,) = self._connection.execute("PRAGMA freelist_count").fetchone()
-        (page_bytes,) = self._connection.execute("PRAGMA page_size").fetchone()
-        return free_bytes(self.path) + int(pages) * int(page_bytes)
+        """Bytes the file can take without touching what the ballast asks for."""
+        spare = free_bytes(self.path) - self._ballast.size_bytes
+        return max(0, spare) + self._pragma("freelist_count") * PAGE_BYTES
 
     def _make_room(self) -> None:
-        """Give up the ballast, empty the WAL, and purge the oldest days until there is room."""
+        """Give up the ballast, empty the WAL, and purge the oldest rows until there is room."""
+        if not self._ballast.is_held and self._ballast.take():
+            self._full = False  # somebody else made room meanwhile
+            self._limit_growth()
+            return
         self._full = True
         self._ballast.release()
-        self._connection.execute(f"PRAGMA wal_autocheckpoint = {_TIGHT_PAGES}")
+        self._connection.execute(f"PRAGMA max_page_count = {_UNLIMITED_PAGES}")  # a purge may use what was released
         try:
             self._checkpoint("RESTART", wait_ms=_INSIST_MS)
-            while self._room() < min(_ROOM_BYTES, self._ballast.size_bytes) and self._purge_oldest_day():
+            while self._room() < min(_ROOM_BYTES, self._ballast.size_bytes) and self._purge_oldest():
                 self._checkpoint("RESTART", wait_ms=_INSIST_MS)
         except sqlite3.OperationalError as problem:
             if not self._is_full(problem):
                 raise
             # Not even room for this: who writes tries again, and the next attempt begins here.
+        self._limit_growth()
 
-    def _purge_oldest_day(self) -> int:
-        """Purge one day of raw rows; returns how many there were."""
+    def _purge_oldest(self) -> int:
+        """Purge some of the oldest raw rows, few enough for a small WAL; returns how many."""
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             tx = Transaction(self._connection)
-            rows = tx.purge_oldest_day().rows
+            rows = tx.purge_oldest_day(most=_PURGED_AT_ONCE).rows
             if rows:
                 tx.bump("purged_for_room", rows)
             self._connection.execute("COMMIT")

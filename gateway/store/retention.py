@@ -116,7 +116,6 @@ class Retention:
             At most so many raw rows are deleted, the oldest first; None = all.
         """
         until_ms = self._whole_days(before_ms)
-        days = self.seal(until_ms=until_ms)
         doomed = self._db.execute(
             "SELECT f.record, f.device, f.boot, f.seq, (SELECT r.ref FROM record r WHERE r.id = f.record) "
             f"{_PURGEABLE} ORDER BY f.end_ms LIMIT :most",
@@ -135,17 +134,20 @@ class Retention:
                 "UPDATE mark SET purged = max(purged, :seq) WHERE device = :device AND boot = :boot",
                 {"device": device, "boot": boot, "seq": seq},
             )
-        return Purged(until_ms, days, len(doomed))
+        # Sealed last: on a full disk it is the deleted rows that give its pages.
+        return Purged(until_ms, self.seal(until_ms=until_ms), len(doomed))
 
-    def purge_oldest_day(self) -> Purged:
-        """Purge the oldest local day that still has rows to give; the last two days have none."""
+    def purge_oldest_day(self, *, most: int) -> Purged:
+        """Purge at most so many rows of the oldest local day that has any to give; the last two
+        days have none.
+        """
         (newest_ms,) = self._db.execute("SELECT max(end_ms) FROM frame").fetchone()
         limit_ms = 0 if newest_ms is None else newest_ms - _FRESH_MS
         (oldest_ms,) = self._db.execute(f"SELECT min(f.end_ms) {_PURGEABLE}", {"before": limit_ms}).fetchone()
         if oldest_ms is None:
             return Purged(0, 0, 0)
         # Drawn back to a midnight, two days beyond the row's reach still lie beyond it.
-        return self.purge(before_ms=min(oldest_ms + _REACH_MS + 2 * _DAY_MS, limit_ms + _REACH_MS))
+        return self.purge(before_ms=min(oldest_ms + _REACH_MS + 2 * _DAY_MS, limit_ms + _REACH_MS), most=most)
 
     def purge_dead_letters(self, *, before_ms: int) -> int:
         """Delete unreadable messages received before an instant, and say how many.

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["BALLAST_BYTES", "Ballast", "free_bytes"]
 
 BALLAST_BYTES = 8 * 2**20
-"""As large as the WAL may be: the checkpoint that ends a full disk must be able to write it."""
+"""Twice what SQLite's checkpoint adds to the file at most, so that one huge commit fits as well:
+on a full disk a WAL that cannot be copied into the file cannot be emptied either."""
 
 
-_SHARE = 8
+_SHARE = 4
 """On a small disk the ballast is this part of the whole."""
 
 
