@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import pytest
 
+from gateway.app import Gateway
 from gateway.commands import run_command
+from gateway.config import Config
 from gateway.errors import ImportRefused
 from gateway.learn import catch_up, refresh_facts, watch_floors
 from gateway.learn.floors import usual_meal_ends
+from gateway.links.clock import SteppedClock
 from gateway.measure.days import add_days
 from gateway.model import PetStatus, RecordRef
 from tests.learn_home import (
@@ -362,3 +366,48 @@ def test_a_day_that_was_not_heard_whole_is_not_half_of_anything(tmp_path):
                 tx.save_day(day_row("luna.intake", day, 60_000, share=0.7))
             catch_up(tx, ONTOLOGY, now_ms=at("2026-07-16", 1))
         assert watch(database, at("2026-07-16", 1))[1] == ()
+
+
+# --- on the hub's one clock -------------------------------------------------------------------
+
+
+async def told_by_the_hub(database, clock, move):
+    """What stands once the hub's own task has seen the clock move; nobody calls it."""
+    gateway = Gateway(Config(), clock, database)
+    task = asyncio.create_task(gateway._watch())
+    try:
+        await gateway.watch_now()
+        move(gateway)
+        for _ in range(500):
+            with database.snapshot() as reader:
+                standing = reader.floor_notices(open_only=True)
+            if standing:
+                return standing
+            await asyncio.sleep(0.02)
+        return ()
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        gateway.writer.close()
+
+
+async def test_the_hub_says_it_when_its_clock_reaches_the_hour(tmp_path):
+    with fasting(tmp_path / "home.db") as database:
+        clock = SteppedClock(LAST_MEAL + DAY - 15 * MINUTE)
+        (notice,) = await told_by_the_hub(database, clock, lambda _: clock.advance(15 * MINUTE))
+    assert (notice.since_ms, notice.raised_ms) == (at("2026-07-11", 19), at("2026-07-11", 19))
+
+
+async def test_the_hub_looks_again_after_a_commit(tmp_path):
+    with opened(tmp_path / "home.db", LUNA) as database:
+        with database.transaction() as tx:
+            tx.save_text(log(LUNA, at("2026-06-20", 9), "weight 4.30 kg", "weight"))
+        clock = SteppedClock(at("2026-07-10", 9))
+
+        def weigh(gateway):
+            with database.transaction() as tx:
+                tx.save_text(log(LUNA, at("2026-07-10", 8), "weight 4.00 kg", "weight"))
+            gateway._committed.set()
+
+        (notice,) = await told_by_the_hub(database, clock, weigh)
+    assert notice.kind == "weight_loss"
