@@ -246,11 +246,12 @@ class Gateway:
     async def _watch(self) -> None:
         while True:
             self._committed.clear()
+            # Taken before looking: a clock that is moved meanwhile must wake this task again.
+            due_ms = (self.clock.now_ms() // _WATCH_EVERY_MS + 1) * _WATCH_EVERY_MS
             try:
                 await self.watch_now()
             except StoreError:  # a full disk must not end the watch: it is tried again below
                 self.failed_watches += 1
-            due_ms = (self.clock.now_ms() // _WATCH_EVERY_MS + 1) * _WATCH_EVERY_MS
             quarter = asyncio.ensure_future(self.clock.sleep_until(due_ms))
             committed = asyncio.ensure_future(self._commit_after_a_pause())
             try:

@@ -43,6 +43,7 @@ HALF_WINDOW = "P2D"
 _DAY_MS = 24 * HOUR_MS
 _LOOKBACK_DAYS = 40
 """A fast that began longer ago is told from here on: the notice keeps when it was first said."""
+_DATED_WITHIN_MS = 10_000
 _QUIET = frozenset({PetStatus.AWAY, PetStatus.SECOND_HOME, PetStatus.GONE, PetStatus.DIED})
 _HARDY = frozenset({"dog", "cat"})
 """Others (rabbit, guinea pig, ferret, bird) can't wait for tomorrow: half of an adult's time."""
@@ -392,8 +393,11 @@ class _Watched:
 
 
 def _minute(at_ms: int) -> int:
-    """The nearest minute: a device's clock is known to some milliseconds, an owner's to the minute."""
-    return (at_ms + 30_000) // 60_000 * 60_000
+    """The full minute within ten seconds: a device without a wall clock of its own is dated by an
+    offset that is good to some seconds (its crystal drifts by up to 8.6 s a day).
+    """
+    nearest_ms = (at_ms + 30_000) // 60_000 * 60_000
+    return nearest_ms if abs(at_ms - nearest_ms) <= _DATED_WITHIN_MS else at_ms
 
 
 def _age_days(born: str, today: str) -> int:
