@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import uvicorn
 
+from gateway.ask.adjacency import is_due, rewritten
 from gateway.ask.answer import answer_json
 from gateway.ask.ask import Conversation, ask
 from gateway.commands import run_command
@@ -35,7 +36,7 @@ from gateway.links.mqtt import MqttLink, MqttSettings
 from gateway.links.rollups import Rollups
 from gateway.measure.days import add_days, day_interval, local_day
 from gateway.ontology.load import load as load_ontology
-from gateway.store import Database
+from gateway.store import Database, Snapshot
 from gateway.store.writer import Writer
 from gateway.web import LOOPBACK_HOSTS, Services, create_app
 
@@ -55,6 +56,8 @@ _WATCH_EVERY_MS = 900_000
 _WATCH_PAUSE_S = 1.0
 """After commits at most once in so many real seconds: a device that empties its ring makes many."""
 _PAGE_ENDS_S = 2
+_GRAPH_LEASE_S = 3600.0
+"""Longer than the first compact graph of a million edges takes on the slowest board."""
 _REMEMBERED = 200
 """Answers whose conversation is remembered; an older one starts anew."""
 
@@ -215,10 +218,32 @@ class Gateway:
             pass
         await self.writer.run(partial(refresh_facts, ontology=self._ontology))
 
+    async def keep_graph(self) -> None:
+        """Write the compact graph of a large home again where it is due.
+
+        It is made beside the writer, from a snapshot; the writer has two short turns. A hub
+        that is told to stop meanwhile does not wait for it.
+        """
+        with Snapshot(self.database.path, lease_s=_GRAPH_LEASE_S) as reader:
+            if not is_due(reader, self._ontology):
+                return
+        epoch = await self.writer.run(lambda tx: tx.begin_adjacency())
+        with Snapshot(self.database.path, lease_s=_GRAPH_LEASE_S) as reader:
+            making = asyncio.ensure_future(asyncio.to_thread(rewritten, reader, self._ontology))
+            try:
+                made = await asyncio.shield(making)
+            except asyncio.CancelledError:
+                reader.expire()
+                await asyncio.wait({making})
+                making.exception()  # the end it was just given
+                raise
+        await self.writer.run(lambda tx: tx.save_adjacency(made, epoch=epoch))
+
     async def _learn(self) -> None:
         while True:
             self._changed.clear()
             await self.learn_now()
+            await self.keep_graph()
             home = await self.writer.run(lambda tx: tx.household())
             tomorrow = add_days(local_day(self.clock.now_ms(), home.zones), 1)
             due_ms = day_interval(tomorrow, home.zones).start_ms + _LEARN_AFTER_MS

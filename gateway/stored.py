@@ -166,12 +166,10 @@ class EdgeRow:
 class AdjacencySnapshot:
     """The compact graph of all timeless edges, as the graph room packs it.
 
-    ``view`` says which edges and things the graph was allowed to cross; ``change`` is the last
-    logged change it contains.
+    ``view`` says which edges and things the graph was allowed to cross.
     """
 
     view: str
-    change: int
     arrays: bytes
     names: bytes
     rows: bytes

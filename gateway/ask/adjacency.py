@@ -67,7 +67,7 @@ def is_due(reader: Reader, ontology: Ontology, *, least: int = LEAST_EDGES, boun
     if not reader.has_timeless_edges(least=least):
         return False
     kept = reader.adjacency()
-    return kept is None or kept.view != _view(ontology) or reader.adjacency_changes()[1] > bound
+    return kept is None or kept.view != _view(ontology) or reader.adjacency_changes() > bound
 
 
 def kept_graph(
@@ -100,7 +100,8 @@ def kept_graph(
         if begun and (in_view(edge, view) or ref in chained):
             links.append(fold(edge, row.evidence, marked_wrong=ref.text in walls))
     graph = unpack(Packed(kept.arrays, kept.names, kept.rows, kept.parallels), book=reader)
-    return updated(graph, links, walkable_in(ontology), pairs=reader.pairs_beside())
+    pairs = reader.pairs_beside()
+    return updated(graph, links, walkable_in(ontology), pairs=pairs) if pairs else graph
 
 
 def rewritten(reader: Reader, ontology: Ontology) -> AdjacencySnapshot:
@@ -109,13 +110,12 @@ def rewritten(reader: Reader, ontology: Ontology) -> AdjacencySnapshot:
     From the last snapshot and its changes where it is of this view, else from every row (half
     a minute a million edges): the same bytes either way.
     """
-    number, _ = reader.adjacency_changes()
     kept = reader.adjacency()
     if kept is None or kept.view != _view(ontology):
         packed = pack(_from_rows(reader, ontology))
     else:
         packed = _packed_again(reader, ontology, kept)
-    return AdjacencySnapshot(_view(ontology), number, *packed)
+    return AdjacencySnapshot(_view(ontology), *packed)
 
 
 def _packed_again(reader: Reader, ontology: Ontology, kept: AdjacencySnapshot) -> Packed:

@@ -32,6 +32,7 @@ from gateway.errors import BeliefError, GraphError
 from gateway.graph.belief import edge_order
 from gateway.graph.names import Names
 from gateway.graph.refs import ParallelRefs, RowRefs
+from gateway.graph.splice import Move, Permuted
 from gateway.model import Edge, Interval, Link, RecordRef, Vertex
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "carried",
     "from_arrays",
     "in_view",
+    "inverse",
     "is_live",
     "relaid",
 ]
@@ -109,7 +111,7 @@ class Graph:
     place: Ints = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "place", _inverse(self.order))
+        object.__setattr__(self, "place", inverse(self.order))
         for array in (self.order, self.place, self.indptr, self.columns, self.belief):
             array.setflags(write=False)
 
@@ -289,7 +291,7 @@ def from_arrays(
 def _refs_at(edges: Sequence[RecordRef], positions: NDArray[np.int64]) -> Sequence[RecordRef]:
     """The references at some positions, as rows where rows are what is kept."""
     if isinstance(edges, RowRefs):
-        return edges.moved(positions, ())
+        return edges.moved(Permuted(positions), ())
     return tuple(edges[position] for position in positions.tolist()) if len(edges) else ()
 
 
@@ -329,7 +331,8 @@ class _Layout(NamedTuple):
         return Graph(self.names, self.order, self.reds, self.indptr, self.columns, self.belief, edges, parallels)
 
 
-def _inverse(order: Ints) -> Ints:
+def inverse(order: Ints) -> Ints:
+    """Where each number stands in a permutation."""
     place = np.empty(len(order), dtype=np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
     return place
@@ -343,7 +346,7 @@ def _laid_out(
     degree = np.bincount(low, minlength=n) + np.bincount(high, minlength=n)
     reds = int(n - black.sum())
     order = np.lexsort((np.where(black, degree, -degree), black)).astype(np.int32)
-    place = _inverse(order)
+    place = inverse(order)
     rows, columns = np.maximum(place[low], place[high]), np.minimum(place[low], place[high])
     entry = np.argsort(rows.astype(np.int64) * max(1, reds) + columns, kind="stable")
     indptr = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=n)))).astype(np.int32)
@@ -371,31 +374,30 @@ def relaid(graph: Graph, *, without: frozenset[int] = frozenset()) -> Graph:
     by_ids = np.lexsort((high, low))
     low, high = low[by_ids], high[by_ids]
     laid = _laid_out(names, low, high, held.belief[by_ids], _independent_set(len(names), low, high))
-    source = by_ids[laid.pair]
-    position = np.empty(len(source), dtype=np.int64)
-    position[source] = np.arange(len(source))
-    return laid.graph(*carried(graph, source, position, (), NO_REFS))
+    return laid.graph(*carried(graph, Permuted(by_ids[laid.pair]), (), NO_REFS))
 
 
 def carried(
-    graph: Graph,
-    source: NDArray[np.integer[Any]],
-    position: NDArray[np.integer[Any]],
-    joined: Sequence[RecordRef],
-    parallels: Mapping[RecordRef, int],
+    graph: Graph, move: Move, joined: Sequence[RecordRef], parallels: Mapping[RecordRef, int]
 ) -> tuple[Sequence[RecordRef], Mapping[RecordRef, int]]:
-    """A graph's references after its entries moved and others joined (see `RowRefs.moved`)."""
+    """A graph's references after its entries moved and others ``joined``; ``parallels`` are
+    those beside the joined ones, by the position of these.
+    """
+    at = move.fresh_positions(len(joined))
+    beside = {ref: int(at[position]) for ref, position in parallels.items()}
     if isinstance(graph.parallels, ParallelRefs):
-        others: Mapping[RecordRef, int] = graph.parallels.moved(position, parallels)
+        others: Mapping[RecordRef, int] = graph.parallels.moved(move, beside)
     else:
-        held = {ref: int(position[entry]) for ref, entry in graph.parallels.items() if position[entry] >= 0}
-        others = MappingProxyType({**held, **parallels})
+        moved = move.positions(np.array(list(graph.parallels.values()), dtype=np.int32)).tolist()
+        held = {ref: entry for ref, entry in zip(graph.parallels, moved, strict=True) if entry >= 0}
+        others = MappingProxyType({**held, **beside})
     if isinstance(graph.edges, RowRefs):
-        return graph.edges.moved(source, joined), others
+        return graph.edges.moved(move, joined), others
     if not len(graph.edges) and graph.pair_count:
         return (), others
     everything = (*graph.edges, *joined)
-    return tuple(everything[entry] for entry in source.tolist()), others
+    numbers = np.arange(len(everything))
+    return tuple(everything[i] for i in move.take(numbers[: graph.pair_count], numbers[graph.pair_count :])), others
 
 
 def _check_arrays(

@@ -10,31 +10,35 @@ one that lost its last pair turns black, and a new vertex is black where it can 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gateway.graph.adjacency import Graph, build, carried
+from gateway.graph.adjacency import Graph, build, carried, inverse
+from gateway.graph.splice import Splice
 from gateway.model import Edge, Link
 
 __all__ = ["updated"]
 
 Ints = NDArray[np.integer[Any]]
+Int32s = NDArray[np.int32]
 
 
 class _Places(NamedTuple):
     """Where every vertex goes.
 
     ``order`` holds new vertex ids, reds first; ``promoted`` the old places of blacks that turn
-    red, in their new order; ``of_old`` the new place of each old one.
+    red, in their new order; ``of_old`` the new place of each old one; ``shifted`` says whether
+    an old red that stays red has another place.
     """
 
-    order: NDArray[np.int32]
+    order: Int32s
     reds: int
     promoted: Ints
-    of_old: Ints
+    of_old: Int32s
+    shifted: bool
 
 
 def updated(
@@ -70,43 +74,25 @@ def updated(
     gone = _entries_between(graph, patch, joined.held, links, pairs)
     fresh = patch.pairs()
     tails, heads = joined.added[fresh.tails], joined.added[fresh.heads]
-
-    places = _placed(graph, gone, joined.moved, joined.names, (tails, heads))
-    place = _inverse(places.order)
-    kept = _kept_entries(graph, gone, places.promoted)
-    counts = np.zeros(len(places.order), dtype=np.int64)
-    counts[places.of_old] = np.diff(graph.indptr) - np.bincount(_rows_of(graph, gone), minlength=graph.vertex_count)
-    columns = places.of_old[graph.columns[kept]]
-    row, column = np.maximum(place[tails], place[heads]), np.minimum(place[tails], place[heads])
-    by_place = np.lexsort((column, row))
-    row, column = row[by_place], column[by_place]
-    starts = np.concatenate(([0], np.cumsum(counts)))
-    at = [
-        int(starts[r] + np.searchsorted(columns[starts[r] : starts[r + 1]], c))
-        for r, c in zip(row.tolist(), column, strict=True)
-    ]
-    source = np.insert(kept, at, graph.pair_count + by_place)
-    position = np.full(graph.pair_count + len(row), -1, dtype=np.int32)
-    position[source] = np.arange(len(source), dtype=np.int32)
-    parallels = {ref: int(position[graph.pair_count + entry]) for ref, entry in patch.parallels.items()}
-    edges, others = carried(graph, source, position, tuple(patch.edges), parallels)
-    counts += np.bincount(row, minlength=len(counts))
+    places = _placed(graph, gone, joined.moved, len(joined.names), (tails, heads))
+    place = inverse(places.order)
+    rows, columns = np.maximum(place[tails], place[heads]), np.minimum(place[tails], place[heads])
+    splice = _spliced(graph, gone, places, rows, columns)
+    counts = np.bincount(rows, minlength=len(place))
+    counts[places.of_old] += np.diff(graph.indptr)
+    np.subtract.at(counts, places.of_old[_rows_of(graph, gone)], 1)
+    edges, others = carried(graph, splice, tuple(patch.edges), patch.parallels)
+    held_columns = places.of_old[graph.columns] if places.shifted else graph.columns
     return Graph(
         names=joined.names,
         order=places.order,
         reds=places.reds,
         indptr=np.concatenate(([0], np.cumsum(counts))).astype(np.int32),
-        columns=np.insert(columns, at, column),
-        belief=np.concatenate((graph.belief, fresh.belief))[source],
+        columns=splice.take(held_columns, columns),
+        belief=splice.take(graph.belief, fresh.belief),
         edges=edges,
         parallels=others,
     )
-
-
-def _inverse(order: Ints) -> NDArray[np.int32]:
-    place = np.empty(len(order), dtype=np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
-    return place
 
 
 def _entries_between(
@@ -127,28 +113,12 @@ def _rows_of(graph: Graph, entries: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.searchsorted(graph.indptr, entries, side="right").astype(np.int64) - 1
 
 
-def _kept_entries(graph: Graph, gone: NDArray[np.int64], promoted: Ints) -> NDArray[np.int32]:
-    """The entries that stay, in their new order: reds' rows, those of the promoted, blacks'."""
-    entries = np.arange(graph.pair_count, dtype=np.int32)
-    split = int(graph.indptr[graph.reds])
-    keep = np.ones(graph.pair_count, dtype=bool)
-    keep[gone] = False
-    slices = []
-    for place in promoted.tolist():
-        row = slice(int(graph.indptr[place]), int(graph.indptr[place + 1]))
-        slices.append(entries[row][keep[row]])
-        keep[row] = False
-    if keep.all():
-        return entries
-    return np.concatenate((entries[:split][keep[:split]], *slices, entries[split:][keep[split:]]))
-
-
-def _placed(graph: Graph, gone: NDArray[np.int64], moved: Ints, names: Sized, fresh: tuple[Ints, Ints]) -> _Places:
+def _placed(graph: Graph, gone: NDArray[np.int64], moved: Ints, count: int, fresh: tuple[Ints, Ints]) -> _Places:
     """Who is red now, and where everybody stands.
 
     Of two black vertices that meet, the one of fewer pairs turns red; of equals the later one.
     """
-    count, (tails, heads) = len(names), fresh
+    tails, heads = fresh
     of_order = moved[graph.order]
     old_place = np.full(count, -1, dtype=np.int32)
     old_place[of_order] = np.arange(graph.vertex_count, dtype=np.int32)
@@ -168,7 +138,69 @@ def _placed(graph: Graph, gone: NDArray[np.int64], moved: Ints, names: Sized, fr
         red[was_red[left == 0]] = False
     new = np.flatnonzero(old_place < 0).astype(np.int32)
     promoted = was_black[red[was_black]]
-    first = np.concatenate((was_red[red[was_red]], promoted, new[red[new]]))
-    last = np.concatenate((was_black[~red[was_black]], was_red[~red[was_red]], new[~red[new]]))
+    stay = red[was_red]
+    first = np.concatenate((was_red[stay], promoted, new[red[new]]))
+    last = np.concatenate((was_black[~red[was_black]], was_red[~stay], new[~red[new]]))
     order = np.concatenate((first, last)).astype(np.int32)
-    return _Places(order, len(first), old_place[promoted], _inverse(order)[of_order])
+    return _Places(order, len(first), old_place[promoted], inverse(order)[of_order], not stay.all())
+
+
+def _spliced(graph: Graph, gone: NDArray[np.int64], places: _Places, rows: Ints, columns: Ints) -> Splice:
+    """The new list of entries as stretches of the old one, with the fresh ones put in.
+
+    ``rows`` and ``columns`` are the new places of the fresh entries. Rows that nothing happens
+    to stay together; a touched row is written out alone.
+    """
+    fresh: dict[int, list[tuple[int, int]]] = {}
+    for position, (row, column) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True)):
+        fresh.setdefault(row, []).append((column, graph.pair_count + position))
+    lost: dict[int, list[int]] = {}
+    for entry, row in zip(gone.tolist(), _rows_of(graph, gone).tolist(), strict=True):
+        lost.setdefault(row, []).append(entry)
+    old_place = np.full(len(places.order), -1, dtype=np.int32)
+    old_place[places.of_old] = np.arange(graph.vertex_count, dtype=np.int32)
+    touched = {int(old_place[row]) for row in fresh if old_place[row] >= 0} | lost.keys()
+    runs: list[tuple[int, int]] = []
+
+    def write(place: int) -> None:
+        runs.extend(_row(graph, place, places.of_old, fresh.pop(int(places.of_old[place]), []), lost.get(place, [])))
+
+    def stretch(start: int, stop: int, alone: Iterable[int]) -> None:
+        """The rows of old places from start to stop, of which some are written alone or elsewhere."""
+        at = start
+        for place in sorted(alone):
+            runs.append((int(graph.indptr[at]), int(graph.indptr[place])))
+            if place not in promoted:
+                write(place)
+            at = place + 1
+        runs.append((int(graph.indptr[at]), int(graph.indptr[stop])))
+
+    promoted = set(places.promoted.tolist())
+    stretch(0, graph.reds, (place for place in touched if place < graph.reds))
+    for place in places.promoted.tolist():
+        write(place)
+    for row in sorted(row for row in fresh if row < places.reds):  # rows of new reds
+        runs += [(entry, entry + 1) for _, entry in sorted(fresh.pop(row))]
+    stretch(graph.reds, graph.vertex_count, {place for place in touched if place >= graph.reds} | promoted)
+    for row in sorted(fresh):  # rows of new blacks
+        runs += [(entry, entry + 1) for _, entry in sorted(fresh[row])]
+    return Splice(graph.pair_count, [run for run in runs if run[0] < run[1]])
+
+
+def _row(
+    graph: Graph, place: int, of_old: Int32s, fresh: list[tuple[int, int]], lost: list[int]
+) -> Iterable[tuple[int, int]]:
+    """The stretches of one old row without what is lost and with what is fresh, by column."""
+    start, stop = int(graph.indptr[place]), int(graph.indptr[place + 1])
+    columns = of_old[graph.columns[start:stop]]
+    cuts = [(entry, 1, entry + 1) for entry in lost]  # where, kind and order, go on from
+    cuts += [(start + int(np.searchsorted(columns, column)), 0, -entry) for column, entry in sorted(fresh)]
+    at = start
+    for where, is_lost, entry in sorted(cuts, key=lambda cut: cut[:2]):
+        yield at, where
+        if is_lost:
+            at = entry
+        else:
+            at = where
+            yield -entry, 1 - entry
+    yield at, stop

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gateway.errors import GraphError
+from gateway.graph.splice import Move
 from gateway.model import RecordRef
 
 __all__ = ["ParallelRefs", "RowBook", "RowRefs"]
@@ -56,10 +57,10 @@ class RowRefs(Sequence[RecordRef]):
         row = int(self.rows[index])
         return self.fresh[~row] if row < 0 else self.book.edge_ref(row)
 
-    def moved(self, source: NDArray[np.integer[Any]], joined: Sequence[RecordRef]) -> RowRefs:
-        """Those at ``source``, of which ``len(self) + i`` stands for ``joined[i]``."""
+    def moved(self, move: Move, joined: Sequence[RecordRef]) -> RowRefs:
+        """The references after that move, in which these joined."""
         late = ~np.arange(len(self.fresh), len(self.fresh) + len(joined), dtype=np.int32)
-        return RowRefs(np.concatenate((self.rows, late))[source], self.book, (*self.fresh, *joined))
+        return RowRefs(move.take(self.rows, late), self.book, (*self.fresh, *joined))
 
     def settled(self, rows: Mapping[RecordRef, int]) -> Rows:
         """A row for each: those at hand have the rows given.
@@ -110,12 +111,13 @@ class ParallelRefs(Mapping[RecordRef, int]):
             raise KeyError(ref)
         return int(self.entries[at])
 
-    def moved(self, position: NDArray[np.integer[Any]], joined: Mapping[RecordRef, int]) -> ParallelRefs:
-        """The same edges where entry e has become ``position[e]`` (-1: gone), and ``joined`` ones."""
+    def moved(self, move: Move, joined: Mapping[RecordRef, int]) -> ParallelRefs:
+        """The same edges after their entries moved, and those that joined."""
         held = np.flatnonzero(self.entries >= 0)
         entries = np.full(len(self.entries), -1, dtype=np.int32)
-        entries[held] = position[self.entries[held]]
-        fresh = {ref: int(position[entry]) for ref, entry in self.fresh.items() if position[entry] >= 0}
+        entries[held] = move.positions(self.entries[held])
+        moved = move.positions(np.array(list(self.fresh.values()), dtype=np.int32)).tolist()
+        fresh = {ref: entry for ref, entry in zip(self.fresh, moved, strict=True) if entry >= 0}
         return ParallelRefs(self.rows, entries, self.book, {**fresh, **joined})
 
     def settled(self, rows: Mapping[RecordRef, int]) -> tuple[Rows, Rows]:

@@ -67,7 +67,7 @@ def _evidence(edge: Edge, rows: list[_Evidence]) -> tuple[Evidence, ...]:
 
 
 def _crc(snapshot: AdjacencySnapshot) -> int:
-    crc = crc32(f"{snapshot.view} {snapshot.change}".encode())
+    crc = crc32(snapshot.view.encode())
     for blob in (snapshot.arrays, snapshot.names, snapshot.rows, snapshot.parallels):
         crc = crc32(blob, crc)
     return crc
@@ -80,21 +80,20 @@ class AdjacencyReads:
 
     def adjacency(self) -> AdjacencySnapshot | None:
         """The snapshot, or None where there is none, or its bytes do not match their CRC."""
-        row = self._db.execute(
-            "SELECT view, change, arrays, names, rows, parallels, crc FROM adjacency WHERE crc IS NOT NULL"
-        ).fetchone()
+        row = self._db.execute("SELECT view, arrays, names, rows, parallels, crc FROM adjacency").fetchone()
         if row is None:
             return None
-        snapshot = AdjacencySnapshot(*row[:6])
-        return snapshot if _crc(snapshot) == row[6] else None
+        snapshot = AdjacencySnapshot(*row[:5])
+        return snapshot if _crc(snapshot) == row[5] else None
 
-    def adjacency_changes(self) -> tuple[int, int]:
-        """(number of the last logged change, pairs that changed since the snapshot)."""
-        last, count = self._db.execute(
-            "SELECT (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'adjacency_change'), count(*) "
-            "FROM adjacency_change"
-        ).fetchone()
-        return int(last), int(count)
+    def adjacency_epoch(self) -> int:
+        """The epoch in which changes are logged; 0 before the first."""
+        row = self._db.execute("SELECT epoch FROM adjacency_epoch").fetchone()
+        return 0 if row is None else int(row[0])
+
+    def adjacency_changes(self) -> int:
+        """How many pairs have changed since the snapshot."""
+        return int(self._db.execute("SELECT count(*) FROM adjacency_change").fetchone()[0])
 
     def pairs_beside(self) -> tuple[tuple[str, str], ...]:
         """Names of the pairs that are not to be taken from the snapshot, each once, by name of the
@@ -170,39 +169,44 @@ class AdjacencyReads:
 class AdjacencyWrites(AdjacencyReads):
     """Writes behind the compact graph."""
 
-    def begin_adjacency(self) -> None:
-        """From now on changes are logged: whoever reads the rows after this may save what they made of them."""
-        self._db.execute(
-            "INSERT INTO adjacency (id, view, change, arrays, names, rows, parallels) "
-            "VALUES (1, '', 0, x'', x'', x'', x'') ON CONFLICT (id) DO NOTHING"
-        )
+    def begin_adjacency(self) -> int:
+        """Begin an epoch: what is read after this and saved under its number misses no change."""
+        row = self._db.execute(
+            "INSERT INTO adjacency_epoch (id, epoch) VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET epoch = epoch + 1 "
+            "RETURNING epoch"
+        ).fetchone()
+        return int(row[0])
 
-    def save_adjacency(self, snapshot: AdjacencySnapshot) -> None:
-        """Replace the snapshot and forget the changes that it contains.
+    def save_adjacency(self, snapshot: AdjacencySnapshot, *, epoch: int) -> None:
+        """Replace the snapshot and forget the changes of earlier epochs, which it contains.
+
+        Parameters
+        ----------
+        epoch : int
+            The epoch that was begun before the rows were read.
 
         Raises
         ------
         StoreError
-            Changes were not logged while it was made.
+            Another epoch was begun since, or none.
         """
-        changed = self._db.execute(
-            "UPDATE adjacency SET view = :view, change = :change, arrays = :arrays, names = :names, rows = :rows, "
-            "parallels = :parallels, crc = :crc",
+        if epoch != self.adjacency_epoch():
+            raise StoreError(f"a snapshot must be of the epoch that is open, {self.adjacency_epoch()}, is of {epoch}")
+        self._db.execute(
+            "INSERT OR REPLACE INTO adjacency (id, view, crc, arrays, names, rows, parallels) "
+            "VALUES (1, :view, :crc, :arrays, :names, :rows, :parallels)",
             {
                 "view": snapshot.view,
-                "change": snapshot.change,
+                "crc": _crc(snapshot),
                 "arrays": snapshot.arrays,
                 "names": snapshot.names,
                 "rows": snapshot.rows,
                 "parallels": snapshot.parallels,
-                "crc": _crc(snapshot),
             },
-        ).rowcount
-        if changed != 1:
-            raise StoreError("a snapshot of the graph must be begun before it is saved, none was")
-        self._db.execute("DELETE FROM adjacency_change WHERE number <= ?", (snapshot.change,))
+        )
+        self._db.execute("DELETE FROM adjacency_change WHERE epoch < ?", (epoch,))
 
     def drop_adjacency(self) -> None:
         """Forget snapshot and changes; every graph is then made from the rows."""
-        self._db.execute("DELETE FROM adjacency")
-        self._db.execute("DELETE FROM adjacency_change")
+        for table in ("adjacency", "adjacency_epoch", "adjacency_change"):
+            self._db.execute(f"DELETE FROM {table}")

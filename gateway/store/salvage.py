@@ -276,7 +276,7 @@ def _make_whole(db: sqlite3.Connection, *, unreadable: dict[str, int], clock_sou
         {"source": clock_source},
     )
     _drop_dangling(db)
-    for table in ("adjacency", "adjacency_change"):  # made from rows of which some are lost: it is made again
+    for table in ("adjacency", "adjacency_epoch", "adjacency_change"):  # of rows that may be lost: made again
         db.execute(f"DELETE FROM {table}")
     if unreadable["mark"]:
         db.execute(_MARKS_FROM_FRAMES)

@@ -27,23 +27,22 @@ migrations = Migrations("scentwalk")
 
 
 def _change_triggers() -> tuple[str, ...]:
-    """Log the pair of every edge that is written or whose evidence is, while there is a snapshot.
+    """Log the pair of every edge that is written or whose evidence is, with the epoch it was in.
 
-    A pair that changes again moves to the end of the log. (DELETE and INSERT, because a REPLACE
-    in a trigger becomes an IGNORE where the statement that fired it says so.)
+    Nothing is logged before the first epoch. The log holds a pair once, at its last epoch.
     """
     triggers = []
     for table in ("edge", "evidence"):
         for event, row in (("INSERT", "NEW"), ("UPDATE", "NEW"), ("DELETE", "OLD")):
-            ends = f"{row}.tail, {row}.head" if table == "edge" else "tail, head"
-            of = "" if table == "edge" else f" FROM edge WHERE record = {row}.edge"
+            if table == "edge":
+                ends, edge = f"min({row}.tail, {row}.head), max({row}.tail, {row}.head)", ""
+            else:
+                ends, edge = "min(e.tail, e.head), max(e.tail, e.head)", f"JOIN edge e ON e.record = {row}.edge "
             triggers.append(
-                f"CREATE TRIGGER {table}_{event.lower()} AFTER {event} ON {table} "
-                "WHEN EXISTS (SELECT 1 FROM adjacency) BEGIN "
-                f"DELETE FROM adjacency_change WHERE (tail, head) = (SELECT min({ends}), max({ends}){of}); "
-                f"INSERT INTO adjacency_change (tail, head) SELECT least, most FROM "
-                f"(SELECT min({ends}) AS least, max({ends}) AS most{of}) WHERE least IS NOT NULL; "
-                "END"
+                f"CREATE TRIGGER {table}_{event.lower()} AFTER {event} ON {table} BEGIN "
+                f"INSERT INTO adjacency_change (tail, head, epoch) SELECT {ends}, a.epoch "
+                f"FROM adjacency_epoch a {edge}WHERE true ON CONFLICT (tail, head) "
+                "DO UPDATE SET epoch = excluded.epoch WHERE epoch <> excluded.epoch; END"
             )
     return tuple(triggers)
 
@@ -178,12 +177,13 @@ _STEP_1 = (
     ) STRICT""",
     # -- the compact graph: at most one snapshot, and the pairs that changed since ---------------------
     """CREATE TABLE adjacency (
-        id INTEGER PRIMARY KEY CHECK (id = 1), view TEXT NOT NULL, change INTEGER NOT NULL,
-        arrays BLOB NOT NULL, names BLOB NOT NULL, rows BLOB NOT NULL, parallels BLOB NOT NULL, crc INTEGER
+        id INTEGER PRIMARY KEY CHECK (id = 1), view TEXT NOT NULL, crc INTEGER NOT NULL,
+        arrays BLOB NOT NULL, names BLOB NOT NULL, rows BLOB NOT NULL, parallels BLOB NOT NULL
     ) STRICT""",
+    "CREATE TABLE adjacency_epoch (id INTEGER PRIMARY KEY CHECK (id = 1), epoch INTEGER NOT NULL) STRICT",
     """CREATE TABLE adjacency_change (
-        number INTEGER PRIMARY KEY AUTOINCREMENT, tail INTEGER NOT NULL, head INTEGER NOT NULL, UNIQUE (tail, head)
-    ) STRICT""",
+        tail INTEGER NOT NULL, head INTEGER NOT NULL, epoch INTEGER NOT NULL, PRIMARY KEY (tail, head)
+    ) STRICT, WITHOUT ROWID""",
     *_change_triggers(),
     # -- what learn found --------------------------------------------------------------------------
     """CREATE TABLE finding (

@@ -35,7 +35,7 @@ class _Expired:
 
     def execute(self, *_: object) -> NoReturn:
         raise StoreError(
-            f"a snapshot must be read within {self._lease_s:g} s, so that the WAL stays small; this one is older"
+            f"a snapshot must be read within {self._lease_s:g} s, sooner where the WAL has grown; this one was ended"
         )
 
 
@@ -77,13 +77,13 @@ class Snapshot(Reader):
                 f"{path} must be a readable scentwalk database, but SQLite says: {problem}"
             ) from None
         self._ending = threading.Lock()
-        self._lease = threading.Timer(lease_s, self._expire)
+        self._lease = threading.Timer(lease_s, self.expire)
         self._lease.name = "snapshot-lease"
         self._lease.daemon = True
         self._lease.start()
 
-    def _expire(self) -> None:
-        """Give the state up. A read that is under way ends with an error of SQLite."""
+    def expire(self) -> None:
+        """Give the state up. Any thread may; a read that is under way ends with an error of SQLite."""
         with self._ending:
             self._db = _Expired(self._lease.interval)  # type: ignore[assignment]  # answers `execute` alone
             self._connection.interrupt()

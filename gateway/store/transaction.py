@@ -43,12 +43,11 @@ class Transaction(AdjacencyWrites, DeliveryWrites, NoticeWrites, Retention, Read
 
     def _record(self, ref: RecordRef) -> tuple[int, bool]:
         """(row id, whether it is new) of the record row behind a reference."""
-        row = self._db.execute(
-            "INSERT INTO record (ref, kind) VALUES (?, ?) ON CONFLICT (ref) DO NOTHING RETURNING id",
-            (ref.text, ref.kind),
-        ).fetchone()
-        if row is not None:
-            return int(row[0]), True
+        added = self._db.execute(
+            "INSERT INTO record (ref, kind) VALUES (?, ?) ON CONFLICT (ref) DO NOTHING", (ref.text, ref.kind)
+        )
+        if added.rowcount:  # RETURNING would cost half as much again
+            return int(added.lastrowid or 0), True
         row = self._db.execute("SELECT id FROM record WHERE ref = ?", (ref.text,)).fetchone()
         return int(row[0]), False
 
@@ -376,8 +375,10 @@ class Transaction(AdjacencyWrites, DeliveryWrites, NoticeWrites, Retention, Read
     # -- the evidence graph ------------------------------------------------------------------------
 
     def _vertex(self, vertex: Vertex) -> int:
-        self._db.execute("INSERT INTO vertex (name) VALUES (?) ON CONFLICT (name) DO NOTHING", (vertex.name,))
-        return int(self._db.execute("SELECT id FROM vertex WHERE name = ?", (vertex.name,)).fetchone()[0])
+        row = self._db.execute("SELECT id FROM vertex WHERE name = ?", (vertex.name,)).fetchone()
+        if row is not None:
+            return int(row[0])
+        return int(self._db.execute("INSERT INTO vertex (name) VALUES (?)", (vertex.name,)).lastrowid or 0)
 
     def name_vertex(self, name: str, label: str) -> None:
         """The words a vertex is called by ("chicken meal")."""

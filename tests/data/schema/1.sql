@@ -5,14 +5,15 @@ CREATE TABLE "_sqlite_migrations" (
    "name" TEXT,
    "applied_at" TEXT
 );
-INSERT INTO "_sqlite_migrations" VALUES(1,'scentwalk','step_1_the_whole_way','2026-11-30 20:44:33.928512+00:00');
+INSERT INTO "_sqlite_migrations" VALUES(1,'scentwalk','step_1_the_whole_way','2026-11-30 20:48:48.272977+00:00');
 CREATE TABLE adjacency (
-        id INTEGER PRIMARY KEY CHECK (id = 1), view TEXT NOT NULL, change INTEGER NOT NULL,
-        arrays BLOB NOT NULL, names BLOB NOT NULL, rows BLOB NOT NULL, parallels BLOB NOT NULL, crc INTEGER
+        id INTEGER PRIMARY KEY CHECK (id = 1), view TEXT NOT NULL, crc INTEGER NOT NULL,
+        arrays BLOB NOT NULL, names BLOB NOT NULL, rows BLOB NOT NULL, parallels BLOB NOT NULL
     ) STRICT;
 CREATE TABLE adjacency_change (
-        number INTEGER PRIMARY KEY AUTOINCREMENT, tail INTEGER NOT NULL, head INTEGER NOT NULL, UNIQUE (tail, head)
-    ) STRICT;
+        tail INTEGER NOT NULL, head INTEGER NOT NULL, epoch INTEGER NOT NULL, PRIMARY KEY (tail, head)
+    ) STRICT, WITHOUT ROWID;
+CREATE TABLE adjacency_epoch (id INTEGER PRIMARY KEY CHECK (id = 1), epoch INTEGER NOT NULL) STRICT;
 CREATE TABLE answer (
         id INTEGER PRIMARY KEY, asked_ms INTEGER NOT NULL, question TEXT NOT NULL, body TEXT NOT NULL
     ) STRICT;
@@ -368,14 +369,12 @@ CREATE INDEX text_by_time ON text_record (kind, at_ms);
 CREATE INDEX edge_by_head ON edge (head);
 CREATE INDEX edge_dated ON edge (tail, head) WHERE valid_from_ms IS NOT NULL OR valid_to_ms IS NOT NULL;
 CREATE INDEX evidence_by_record ON evidence (record);
-CREATE TRIGGER edge_insert AFTER INSERT ON edge WHEN EXISTS (SELECT 1 FROM adjacency) BEGIN DELETE FROM adjacency_change WHERE (tail, head) = (SELECT min(NEW.tail, NEW.head), max(NEW.tail, NEW.head)); INSERT INTO adjacency_change (tail, head) SELECT least, most FROM (SELECT min(NEW.tail, NEW.head) AS least, max(NEW.tail, NEW.head) AS most) WHERE least IS NOT NULL; END;
-CREATE TRIGGER edge_update AFTER UPDATE ON edge WHEN EXISTS (SELECT 1 FROM adjacency) BEGIN DELETE FROM adjacency_change WHERE (tail, head) = (SELECT min(NEW.tail, NEW.head), max(NEW.tail, NEW.head)); INSERT INTO adjacency_change (tail, head) SELECT least, most FROM (SELECT min(NEW.tail, NEW.head) AS least, max(NEW.tail, NEW.head) AS most) WHERE least IS NOT NULL; END;
-CREATE TRIGGER edge_delete AFTER DELETE ON edge WHEN EXISTS (SELECT 1 FROM adjacency) BEGIN DELETE FROM adjacency_change WHERE (tail, head) = (SELECT min(OLD.tail, OLD.head), max(OLD.tail, OLD.head)); INSERT INTO adjacency_change (tail, head) SELECT least, most FROM (SELECT min(OLD.tail, OLD.head) AS least, max(OLD.tail, OLD.head) AS most) WHERE least IS NOT NULL; END;
-CREATE TRIGGER evidence_insert AFTER INSERT ON evidence WHEN EXISTS (SELECT 1 FROM adjacency) BEGIN DELETE FROM adjacency_change WHERE (tail, head) = (SELECT min(tail, head), max(tail, head) FROM edge WHERE record = NEW.edge); INSERT INTO adjacency_change (tail, head) SELECT least, most FROM (SELECT min(tail, head) AS least, max(tail, head) AS most FROM edge WHERE record = NEW.edge) WHERE least IS NOT NULL; END;
-CREATE TRIGGER evidence_update AFTER UPDATE ON evidence WHEN EXISTS (SELECT 1 FROM adjacency) BEGIN DELETE FROM adjacency_change WHERE (tail, head) = (SELECT min(tail, head), max(tail, head) FROM edge WHERE record = NEW.edge); INSERT INTO adjacency_change (tail, head) SELECT least, most FROM (SELECT min(tail, head) AS least, max(tail, head) AS most FROM edge WHERE record = NEW.edge) WHERE least IS NOT NULL; END;
-CREATE TRIGGER evidence_delete AFTER DELETE ON evidence WHEN EXISTS (SELECT 1 FROM adjacency) BEGIN DELETE FROM adjacency_change WHERE (tail, head) = (SELECT min(tail, head), max(tail, head) FROM edge WHERE record = OLD.edge); INSERT INTO adjacency_change (tail, head) SELECT least, most FROM (SELECT min(tail, head) AS least, max(tail, head) AS most FROM edge WHERE record = OLD.edge) WHERE least IS NOT NULL; END;
+CREATE TRIGGER edge_insert AFTER INSERT ON edge BEGIN INSERT INTO adjacency_change (tail, head, epoch) SELECT min(NEW.tail, NEW.head), max(NEW.tail, NEW.head), a.epoch FROM adjacency_epoch a WHERE true ON CONFLICT (tail, head) DO UPDATE SET epoch = excluded.epoch WHERE epoch <> excluded.epoch; END;
+CREATE TRIGGER edge_update AFTER UPDATE ON edge BEGIN INSERT INTO adjacency_change (tail, head, epoch) SELECT min(NEW.tail, NEW.head), max(NEW.tail, NEW.head), a.epoch FROM adjacency_epoch a WHERE true ON CONFLICT (tail, head) DO UPDATE SET epoch = excluded.epoch WHERE epoch <> excluded.epoch; END;
+CREATE TRIGGER edge_delete AFTER DELETE ON edge BEGIN INSERT INTO adjacency_change (tail, head, epoch) SELECT min(OLD.tail, OLD.head), max(OLD.tail, OLD.head), a.epoch FROM adjacency_epoch a WHERE true ON CONFLICT (tail, head) DO UPDATE SET epoch = excluded.epoch WHERE epoch <> excluded.epoch; END;
+CREATE TRIGGER evidence_insert AFTER INSERT ON evidence BEGIN INSERT INTO adjacency_change (tail, head, epoch) SELECT min(e.tail, e.head), max(e.tail, e.head), a.epoch FROM adjacency_epoch a JOIN edge e ON e.record = NEW.edge WHERE true ON CONFLICT (tail, head) DO UPDATE SET epoch = excluded.epoch WHERE epoch <> excluded.epoch; END;
+CREATE TRIGGER evidence_update AFTER UPDATE ON evidence BEGIN INSERT INTO adjacency_change (tail, head, epoch) SELECT min(e.tail, e.head), max(e.tail, e.head), a.epoch FROM adjacency_epoch a JOIN edge e ON e.record = NEW.edge WHERE true ON CONFLICT (tail, head) DO UPDATE SET epoch = excluded.epoch WHERE epoch <> excluded.epoch; END;
+CREATE TRIGGER evidence_delete AFTER DELETE ON evidence BEGIN INSERT INTO adjacency_change (tail, head, epoch) SELECT min(e.tail, e.head), max(e.tail, e.head), a.epoch FROM adjacency_epoch a JOIN edge e ON e.record = OLD.edge WHERE true ON CONFLICT (tail, head) DO UPDATE SET epoch = excluded.epoch WHERE epoch <> excluded.epoch; END;
 CREATE INDEX floor_cites_by_record ON floor_cites (record);
 CREATE INDEX answer_cites_by_record ON answer_cites (record);
-DELETE FROM "sqlite_sequence";
-INSERT INTO "sqlite_sequence" VALUES('adjacency_change',0);
 COMMIT;
