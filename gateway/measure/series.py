@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gateway.measure.change import RELEVANCE, SegmentStart, compare
 from gateway.measure.days import (
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Measured", "comparable", "compare_rows", "energy_factors", "food_segments", "grid_of", "level_grid"]
 
+IntArray = NDArray[np.int64]
 _MG_PER_KG = 1e6
 
 
@@ -71,10 +74,17 @@ def grid_of(
     for row in rows:
         index = place.get(row.date)
         if index is not None:
-            slots = np.array((row.sums, row.covered), dtype=np.int64)
-            total[index], covered[index] = hours_from_slots(slots, row.date, zones)
+            total[index], covered[index] = _row_hours(row.sums, row.covered, row.date, zones)
     grid = DayGrid(dates, total, np.minimum(covered, span), span, unit, cast("Kind", kind))
     return night_grid(grid) if night_only else grid
+
+
+@lru_cache(maxsize=4096)
+def _row_hours(sums: tuple[int, ...], covered: tuple[int, ...], date: str, zones: tuple[ZonePeriod, ...]) -> IntArray:
+    """A row's sums and coverage by local hour, [2, 24]; kept, because every pass reads the same past."""
+    hours = hours_from_slots(np.array((sums, covered), dtype=np.int64), date, zones)
+    hours.setflags(write=False)
+    return hours
 
 
 def energy_factors(

@@ -1,10 +1,14 @@
-"""Slot blobs of a day row: little-endian int64 sums and int32 milliseconds, and JSON texts."""
+"""Slot blobs of a day row: little-endian int64 sums and int32 milliseconds, and JSON texts.
+
+Unpacked slots are kept for a while: every daily pass reads the same past again.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
 from array import array
+from functools import lru_cache
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 """``json.dumps`` makes an encoder at every call, which takes longer than a short list."""
@@ -15,6 +19,7 @@ def pack_sums(values: tuple[int, ...]) -> bytes:
     return _bytes(array("q", values))
 
 
+@lru_cache(maxsize=4096)
 def unpack_sums(blob: bytes) -> tuple[int, ...]:
     """The inverse of `pack_sums`."""
     return _values("q", blob)
@@ -25,6 +30,7 @@ def pack_covered(values: tuple[int, ...]) -> bytes:
     return _bytes(array("i", values))
 
 
+@lru_cache(maxsize=4096)
 def unpack_covered(blob: bytes) -> tuple[int, ...]:
     """The inverse of `pack_covered`."""
     return _values("i", blob)

@@ -51,7 +51,7 @@ _EVIDENCE = (
 
 def _day(row: tuple[object, ...]) -> DayRow:
     values = list(row)
-    values[5], values[6] = unpack_sums(row[5]), unpack_covered(row[6])  # type: ignore[arg-type]  # both are blobs
+    values[5], values[6] = unpack_sums(row[5]), unpack_covered(row[6])
     return DayRow(*values)  # type: ignore[arg-type]  # columns stand in the order of the fields
 
 
