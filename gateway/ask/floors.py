@@ -48,14 +48,14 @@ def say_floors(scene: Scene, draft: Draft, pet: Pet, *, kinds: frozenset[str] | 
         since = day(local_day(notice.since_ms, scene.zones), year_of=scene.today)
         clock = clock_time(scene.local(notice.since_ms))
         what = _WORDS.get(notice.kind, "A limit was reached for {name}").format(name=pet.name)
-        draft.say(NoticeKind.SHORT, f"{what}; that limit was reached {since}, {clock}", slot=notice.kind)
+        draft.say(NoticeKind.SHORT, f"{what}; the limit passed {since}, {clock}", slot=notice.kind)
         draft.say(NoticeKind.TRIAGE, notice.text)
         measured = [ref for ref in notice.refs if ref.kind in ("event", "day")]
         if measured:
             draft.claim(
                 "floor",
                 EvidenceClass.MEASURED,
-                f"Limit reached {since}, {clock}",
+                f"Limit passed {since}, {clock}",
                 cite="bowl" if notice.kind in ("no_meal", "half_usual") else "device",
                 refs=measured,
                 about=(f"pet:{pet.id}",),
