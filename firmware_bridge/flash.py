@@ -77,20 +77,28 @@ class FileSlots:
         return self._held
 
     def _scan(self) -> tuple[int, int]:
-        """The run of positions that ends with the newest readable slot and reaches back one ring."""
+        """The run of positions that ends with the newest readable slot and reaches back one ring.
+
+        What is remembered of a slot is one byte, its lap around the ring: as a list of numbers
+        a week of slots would take a third of a 64 kB heap.
+        """
         newest = -1
-        positions: list[int] = []
+        laps = bytearray(self.size)  # 0 = unreadable
         for index in range(self.size):
             found = self._load(index)
             if found is not None and found[0] % self.size == index:
-                positions.append(found[0])
+                laps[index] = 1 + found[0] // self.size % 255
                 newest = max(newest, found[0])
                 self.newest_boot = max(self.newest_boot, found[1])
-        inside = [position for position in positions if position > newest - self.size]
-        if not inside:
+        first = newest + 1
+        readable = 0
+        for position in range(max(0, newest + 1 - self.size), newest + 1):
+            if laps[position % self.size] == 1 + position // self.size % 255:
+                first = min(first, position)
+                readable += 1
+        if not readable:
             return 0, 0
-        first = min(inside)
-        self.damaged = newest + 1 - first - len(inside)
+        self.damaged = newest + 1 - first - readable
         return first, newest + 1
 
     def _load(self, index: int) -> tuple[int, int, int, bytes] | None:

@@ -16,7 +16,7 @@ from collections import namedtuple
 
 from firmware_bridge.kinds import FIRST_SEQ, HEADER_BYTES, HELLO, MAX_MESSAGE_BYTES, MAX_RECORDS
 from firmware_bridge.msgpack import U32_MAX, WireError, token
-from firmware_bridge.pack import pack_record
+from firmware_bridge.pack import Marks, pack_record
 
 GO_BACK_MS = 3_000
 """So long without progress of the mark, and everything above it is sent again."""
@@ -115,7 +115,7 @@ class Outbox:
         self._next_seq = FIRST_SEQ
         self._progress_ms: int | None = None
         self._identity: tuple[str, str, int] | None = None
-        self._marks: dict[int, int] = {}
+        self._marks: dict[int, int] | Marks = {}
 
     @property
     def held(self) -> int:
@@ -255,15 +255,19 @@ class Outbox:
         before = self._read(position - 1)
         return before is not None and before[0] == boot
 
-    def release(self, marks: dict[int, int], now_ms: int) -> int:
-        """Free what the hub has stored: all up to ``marks[boot]``. Returns how many that were."""
+    def release(self, marks: dict[int, int] | Marks, now_ms: int) -> int:
+        """Free what the hub has stored: all up to the boot's mark. Returns how many that were."""
         self._marks = marks
         self._hub_at = marks.get(self.boot, FIRST_SEQ - 1)
         before = self._head
+        boot, top = self.boot, self._hub_at
         while self._head < self._tail:
             slot = self._read(self._head)
-            if slot is not None and slot[1] > marks.get(slot[0], -1):
-                break
+            if slot is not None:
+                if slot[0] != boot:
+                    boot, top = slot[0], marks.get(slot[0], FIRST_SEQ - 1)
+                if slot[1] > top:
+                    break
             self._head += 1
         self._cursor = max(self._cursor, self._head)
         if self._head > before:

@@ -168,6 +168,19 @@ def read_int(data: bytes, at: int, name: str, low: int, high: int, unknown: int 
     return check_int(name, value, low, high, unknown), at
 
 
+def _read_marks(data: bytes):  # type: ignore[no-untyped-def]  # a generator: no typing there
+    """(boot, seq) of a retained mark, one after the other; an error where it is none."""
+    shape, pairs, at = token(data, 0)
+    if shape != MAP or pairs > MAX_MARK_BOOTS:
+        raise WireError("not_msgpack", f"a mark must be a map of at most {MAX_MARK_BOOTS}, is {SHAPES[shape]}")
+    for _ in range(pairs):
+        boot, at = read_int(data, at, "boot", 0, U32_MAX)
+        seq, at = read_int(data, at, "mark", 0, U32_MAX)
+        yield boot, seq
+    if at != len(data):
+        raise WireError("trailing_bytes", f"the mark must end at byte {at}, has {len(data)}")
+
+
 def unpack_mark(data: bytes) -> dict[int, int]:
     """Read a retained mark: boot -> last contiguous stored seq.
 
@@ -176,13 +189,27 @@ def unpack_mark(data: bytes) -> dict[int, int]:
     WireError
         Not one map of u32 to u32, or more than 64 boots.
     """
-    shape, pairs, at = token(data, 0)
-    if shape != MAP or pairs > MAX_MARK_BOOTS:
-        raise WireError("not_msgpack", f"a mark must be a map of at most {MAX_MARK_BOOTS}, is {SHAPES[shape]}")
-    marks = {}
-    for _ in range(pairs):
-        boot, at = read_int(data, at, "boot", 0, U32_MAX)
-        marks[boot], at = read_int(data, at, "mark", 0, U32_MAX)
-    if at != len(data):
-        raise WireError("trailing_bytes", f"the mark must end at byte {at}, has {len(data)}")
-    return marks
+    return dict(_read_marks(data))
+
+
+class Marks:
+    """A retained mark that is looked up where it lies: a dict of 64 boots wants a piece of
+    memory that a heap of 64 kB, once in use, no longer has.
+
+    Raises
+    ------
+    WireError
+        As :func:`unpack_mark`.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        for _ in _read_marks(data):
+            pass
+        self._data = data
+
+    def get(self, boot: int, default: int) -> int:
+        """The last stored seq of a boot; ``default`` where the mark does not name it."""
+        for told, seq in _read_marks(self._data):
+            if told == boot:
+                return int(seq)
+        return default

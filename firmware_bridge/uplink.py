@@ -11,7 +11,7 @@ from firmware_bridge.kinds import LINK_OFFLINE, LINK_ONLINE, MARK_REQUEST, link_
 from firmware_bridge.mqtt import Backoff, Client, MQTTError, Will
 from firmware_bridge.msgpack import WireError
 from firmware_bridge.outbox import Outbox
-from firmware_bridge.pack import pack_head, unpack_mark
+from firmware_bridge.pack import Marks, pack_head
 from firmware_bridge.steady import pause_ms
 
 WINDOW = 10
@@ -176,7 +176,7 @@ class Uplink:
         if incoming.topic != self._mark:
             return False
         try:
-            marks = unpack_mark(incoming.payload)
+            marks = Marks(incoming.payload)
         except WireError as bad:
             self.bad_marks += 1
             self.trouble = str(bad)

@@ -25,7 +25,7 @@ from gateway.links.rollups import Rollups
 from gateway.store.transaction import Transaction
 from gateway.store.writer import Writer
 
-__all__ = ["CommitRule", "Ingest", "MarkLink", "Outcome", "store_readings"]
+__all__ = ["CommitRule", "Ingest", "MarkLink", "Outcome", "marks_to_tell", "store_readings"]
 
 COUNTERS = (
     "messages",  # heard, whatever became of them
@@ -127,8 +127,21 @@ def _advance_marks(tx: Transaction, readings: tuple[Reading, ...], marks: dict[s
             dropped += missing
             tx.advance_mark(device, boot, first_seq=wire.FIRST_SEQ)
     for device in sorted({device for device, _ in lowest}):
-        marks[device] = tx.marks(device)
+        heard = (boot for name, boot in lowest if name == device)
+        marks[device] = marks_to_tell(tx.marks(device), heard)
     return dropped
+
+
+def marks_to_tell(marks: dict[int, int], heard: Iterable[int]) -> dict[int, int]:
+    """The marks one message has room for: of the boots just heard, the earliest first, then of
+    the newest.
+
+    A device lets go of its oldest boot first, and sends again what it was not told: one that
+    restarted a hundred times while the hub was away would else wait for ever for its first.
+    """
+    told = [boot for boot in sorted(heard) if boot in marks][: wire.MAX_MARK_BOOTS]
+    told += [boot for boot in sorted(marks, reverse=True) if boot not in told][: wire.MAX_MARK_BOOTS - len(told)]
+    return {boot: marks[boot] for boot in sorted(told)}
 
 
 def _refused(delivery: Delivery, problem: RowsRefused) -> Reading:
