@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.errors import StoreError
 from gateway.store import Database, Snapshot
 from gateway.store import database as store_database
 from gateway.store.room import Ballast, free_bytes
@@ -134,12 +135,23 @@ def write_until(database: Database, enough: Callable[[], bool]) -> None:
     raise AssertionError("2,000 commits were not enough")
 
 
-def test_the_log_is_cut_back_once_a_reader_outlived_its_lease(database):
+def test_the_log_is_cut_back_once_a_reader_outlived_its_lease(database, monkeypatch):
+    monkeypatch.setattr(store_database, "_INSIST_MS", 1)
     with Snapshot(database.path, lease_s=3600) as reader:
         write_until(database, lambda: log_bytes(database) > 2 * LIMIT_BYTES)  # as long as it reads, nobody can
-        reader._lease.cancel()
-        reader._lease.function()
+        reader.expire()
         write_until(database, lambda: log_bytes(database) <= LIMIT_BYTES)
+
+
+def test_long_readers_one_after_the_other_have_to_give_up_when_the_log_has_grown(database, monkeypatch):
+    monkeypatch.setattr(store_database, "_INSIST_MS", 1)
+    with database.snapshot(lease_s=3600) as first:
+        write_until(database, lambda: log_bytes(database) > 3 * LIMIT_BYTES)
+        with database.snapshot(lease_s=3600) as second:  # before the first one ends
+            first.close()
+            write_until(database, lambda: log_bytes(database) <= LIMIT_BYTES)
+            with pytest.raises(StoreError, match="this one was ended"):
+                second.counters()
 
 
 def test_readers_that_overlap_for_ever_do_not_make_the_log_grow(database):

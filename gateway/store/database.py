@@ -14,16 +14,18 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
+from weakref import WeakSet
 
 from gateway.errors import DatabaseBusy, StoreError
 from gateway.store.files import beside, initialise
 from gateway.store.mend import mend
 from gateway.store.pages import PAGE_BYTES
 from gateway.store.room import Ballast, free_bytes
-from gateway.store.snapshot import Snapshot
+from gateway.store.snapshot import LEASE_S, Snapshot
 from gateway.store.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ WAL_LIMIT_BYTES = 8 * 2**20
 """Beyond this the writer insists on a new WAL; a reader may hold it off for as long as a
 snapshot may live, never for good."""
 _WAL_STEP_BYTES = 2**20  # how much further it may grow before the writer insists again
+_WAL_ENOUGH = 4
+"""At so many times the limit every snapshot of this process has to give up, whatever its lease."""
 _INSIST_MS = 250  # how long it then waits for readers; ingest waits with it
 _CHECKPOINT_PAGES = 1000
 """Pages of WAL before a checkpoint, SQLite's own default; fewer where the ballast is small, since
@@ -76,6 +80,8 @@ class Database:
         self.path = path
         self._insisted_bytes = WAL_LIMIT_BYTES
         self._full = False
+        self._snapshots: WeakSet[Snapshot] = WeakSet()
+        self._opening = threading.Lock()
         self._lock_fd = self._lock()
         try:
             self._ballast = Ballast(path, ballast_bytes)
@@ -156,9 +162,12 @@ class Database:
                 self._full = False
             self._limit_growth()
 
-    def snapshot(self) -> Snapshot:
-        """A read-only view of this file as it is now."""
-        return Snapshot(self.path)
+    def snapshot(self, *, lease_s: float = LEASE_S) -> Snapshot:
+        """A read-only view of this file as it is now. Any thread may ask."""
+        opened = Snapshot(self.path, lease_s=lease_s)
+        with self._opening:
+            self._snapshots.add(opened)
+        return opened
 
     def become(self, other: Path) -> None:
         """Take over the whole content of another database file, in one transaction. Marks stay
@@ -202,6 +211,11 @@ class Database:
         if size <= self._insisted_bytes:
             return
         self._checkpoint("TRUNCATE", wait_ms=_INSIST_MS)
+        if self._wal_bytes() > _WAL_ENOUGH * WAL_LIMIT_BYTES:  # one long reader after the other
+            with self._opening:
+                for reader in tuple(self._snapshots):
+                    reader.expire()
+            self._checkpoint("TRUNCATE", wait_ms=_INSIST_MS)
         self._insisted_bytes = max(WAL_LIMIT_BYTES, self._wal_bytes() + _WAL_STEP_BYTES)
 
     def _checkpoint(self, mode: str, *, wait_ms: int) -> None:

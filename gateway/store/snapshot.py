@@ -86,9 +86,9 @@ class Snapshot(Reader):
         """Give the state up. Any thread may; a read that is under way ends with an error of SQLite."""
         with self._ending:
             self._db = _Expired(self._lease.interval)  # type: ignore[assignment]  # answers `execute` alone
-            self._connection.interrupt()
             # Closing it here could pull a statement from under the thread that is reading it.
             with contextlib.suppress(sqlite3.ProgrammingError, sqlite3.OperationalError):  # closed, or no transaction
+                self._connection.interrupt()
                 self._connection.execute("ROLLBACK")
 
     def close(self) -> None:
