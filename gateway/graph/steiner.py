@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gateway.errors import GraphError
+from gateway.graph.reductions import worthwhile
 
 __all__ = ["Instance", "Tree", "parse_stp", "solve"]
 
@@ -237,24 +238,22 @@ class _Ascent:
         size, paid, waits = 0, left, 0
         while heap:
             distance, at = heapq.heappop(heap)
-            if at in done:
+            if distance > best[at]:
                 continue
-            if distance >= left:
-                break
             if at == root:
                 paid = distance
                 break
-            if distance and size + len(into[at]) > limit:
-                paid, waits = distance, size + len(into[at])
+            arcs = into[at]
+            if distance and size + len(arcs) > limit:
+                paid, waits = distance, size + len(arcs)
                 break
             done[at] = distance
-            size += len(into[at])
-            for other, arc in into[at]:
-                if other not in done:
-                    further = distance + reduced[arc]
-                    if further < best.get(other, _WALL):
-                        best[other] = further
-                        heapq.heappush(heap, (further, other))
+            size += len(arcs)
+            for other, arc in arcs:
+                further = distance + reduced[arc]
+                if further < best.get(other, left):  # beyond its readiness it pays for nothing
+                    best[other] = further
+                    heapq.heappush(heap, (further, other))
         if paid:
             for at, distance in done.items():
                 for other, arc in into[at]:
@@ -416,18 +415,18 @@ class _Search:
         """
         net = self.net
         rim = {u for v in here.vertices for u, _ in net.near[v]} - here.vertices
-        dearest = max((net.cost[edge] for edge in here.edges), default=0)
+        dearest = sorted((net.cost[edge] for edge in here.edges), reverse=True)
         for vertex in sorted(rim):
             joined = sorted((net.cost[e], e) for u, e in net.near[vertex] if u in here.vertices)
             if not joined:
                 continue
-            saved = sum(dearest - cost for cost, _ in joined[1:] if cost < dearest)
+            saved = sum(dear - cost for dear, (cost, _) in zip(dearest, joined[1:], strict=False) if cost < dear)
             if net.prize[vertex] + saved > joined[0][0]:
                 tree = net.span((*here.edges, *(edge for _, edge in joined)))
                 other = _pruned(net, self.root, required, tree)
                 if other is not None and other.cost < here.cost:
                     here = other
-                    dearest = max((net.cost[edge] for edge in here.edges), default=0)
+                    dearest = sorted((net.cost[edge] for edge in here.edges), reverse=True)
         return here
 
     def _with_one_less(self, here: _Found, required: frozenset[int]) -> _Found:
@@ -545,7 +544,11 @@ def solve(instance: Instance) -> Tree:
     everything = math.fsum((*(cost for _, _, cost in instance.edges), *instance.prizes))
     quantum = _quantum(instance, everything)
     edges = [(tail, head, round(cost / quantum)) for tail, head, cost in instance.edges]
-    net = _Net(edges, [round(prize / quantum) for prize in instance.prizes])
+    prizes = [round(prize / quantum) for prize in instance.prizes]
+    kept = list(range(len(edges)))
+    if instance.root is not None:
+        kept = worthwhile(edges, prizes, instance.root, instance.required)
+    net = _Net([edges[index] for index in kept], prizes)
     unreached: frozenset[int] = frozenset()
     if instance.root is None:
         found, bound = _solve_anywhere(net)
@@ -556,11 +559,12 @@ def solve(instance: Instance) -> Tree:
         bound = search.run(required)
         found = search.best
     out = (prize for vertex, prize in enumerate(instance.prizes) if vertex not in found.vertices)
-    cost = math.fsum((*(instance.edges[edge][2] for edge in found.edges), *out))
+    chosen = tuple(kept[edge] for edge in found.edges)
+    cost = math.fsum((*(instance.edges[edge][2] for edge in chosen), *out))
     # rounding to quanta moved each number by half a quantum at most
     slack = 0.0 if quantum == 1.0 else quantum * (len(edges) + net.count)
     proven = cost if bound >= found.cost else min(cost, max(0.0, bound * quantum - slack))
-    return Tree(tuple(sorted(found.vertices)), found.edges, cost, proven, tuple(sorted(unreached)))
+    return Tree(tuple(sorted(found.vertices)), chosen, cost, proven, tuple(sorted(unreached)))
 
 
 def _quantum(instance: Instance, everything: float) -> float:
