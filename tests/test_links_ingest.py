@@ -12,6 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from firmware_bridge import wire
+from firmware_bridge.flash import FileSlots
+from firmware_bridge.outbox import Outbox
+from firmware_bridge.pack import Marks
 from gateway.errors import RowsRefused
 from gateway.links.clock import SteppedClock, SystemClock
 from gateway.links.dating import BootClock, Heard, is_plausible_wall
@@ -154,6 +157,26 @@ def test_a_hello_moves_the_mark_over_what_the_ring_dropped_and_counts_it(databas
     )
     assert outcome.marks == {"bowl-max": {1: 12}}
     assert outcome.counted["dropped_by_device"] == 8  # 2, 3, 4 and 6 to 10
+
+
+def test_a_device_that_restarted_a_hundred_times_while_the_hub_was_away_gets_rid_of_all_of_it(database, tmp_path):
+    """A mark has room for 64 boots, and the device lets go of its oldest first."""
+    for boot in range(1, 101):
+        slots = FileSlots(str(tmp_path / "ring"), 400, 64)
+        outbox = Outbox(slots, boot)
+        outbox.put_hello(0, "bowl", "1", 1)
+        outbox.put(wire.BEAT, 5, (900, 2, 0))
+        if boot < 100:
+            slots.close()
+    for _ in range(3):
+        outbox.rewind()
+        runs = iter(lambda: outbox.take(0), None)
+        told = [wire.pack_head(run.boot, run.first_seq, run.count, None, T0) + run.body for run in runs]
+        if told:
+            marks = store(database, *(read_payload(raw("bowl-max", each, T0)) for each in told)).marks["bowl-max"]
+            outbox.release(Marks(wire.pack_mark(marks)), 0)
+    assert outbox.held == 0
+    slots.close()
 
 
 def test_an_unbound_device_is_stored_in_quarantine_and_gets_its_series_when_bound(database):

@@ -23,7 +23,6 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
 from firmware_bridge import wire
-from firmware_bridge.flash import FileSlots
 from firmware_bridge.outbox import Outbox, RamSlots
 from firmware_bridge.steady import SteadyClock
 from firmware_bridge.uplink import Uplink
@@ -111,13 +110,12 @@ def uplink(
     slots: int = 4000,
     device: str = "bowl-max",
     message_bytes: int = wire.MAX_MESSAGE_BYTES,
-    outbox: Outbox | None = None,
 ) -> Uplink:
     """A device of the firmware: its ring, its client, its clock."""
     steady = SteadyClock()
     return Uplink(
         device,
-        outbox or Outbox(RamSlots(slots, 64), boot, message_bytes),
+        Outbox(RamSlots(slots, 64), boot, message_bytes),
         "127.0.0.1",
         port,
         steady_ms=steady,
@@ -476,25 +474,6 @@ async def test_a_hub_whose_database_is_gone_is_told_where_a_running_device_stand
             (top,) = database_marks(database).values()
             assert top == device.outbox.next_seq - 1
     assert device.outbox.dropped == 0
-
-
-async def test_a_device_that_restarted_a_hundred_times_meanwhile_gets_rid_of_all_of_it(mosquitto, database, tmp_path):
-    """A mark has room for 64 boots."""
-    for boot in range(1, 101):
-        slots = FileSlots(str(tmp_path / "ring"), 400, 64)
-        outbox = Outbox(slots, boot)
-        outbox.put_hello(0, "bowl", "test", 1)
-        outbox.put(wire.BEAT, 5, (900, 2, 0))
-        slots.close()
-    slots = FileSlots(str(tmp_path / "ring"), 400, 64)
-    device = uplink(mosquitto.port, boot=101, outbox=Outbox(slots, 101))
-    device.say_hello()
-    device.request_mark()
-    async with gateway(database, mosquitto.port, 5):
-        await asyncio.to_thread(drain, device)
-    assert database_marks(database) == dict.fromkeys(range(1, 102), 2)
-    assert device.go_backs > 0
-    slots.close()
 
 
 async def test_a_hub_that_is_killed_is_declared_offline_by_its_will(mosquitto, tmp_path):
