@@ -15,7 +15,6 @@ import pytest
 
 from gateway.errors import StoreError
 from gateway.store import Database, Snapshot
-from gateway.store import database as store_database
 from gateway.store.room import Ballast, free_bytes
 from gateway.stored import DeadLetter
 from tests.store_world import HOME, T0, bowl_day, day_values, store, tracker_day
@@ -113,11 +112,9 @@ LIMIT_BYTES = 2**19
 
 
 @pytest.fixture
-def database(tmp_path, monkeypatch):
+def database(tmp_path):
     """With a log limit that a test reaches in a second (8 MiB in a hub)."""
-    monkeypatch.setattr(store_database, "WAL_LIMIT_BYTES", LIMIT_BYTES)
-    monkeypatch.setattr(store_database, "_WAL_STEP_BYTES", LIMIT_BYTES // 8)
-    with Database(tmp_path / "hub.db") as opened:
+    with Database(tmp_path / "hub.db", wal_limit_bytes=LIMIT_BYTES) as opened:
         yield opened
 
 
@@ -135,16 +132,14 @@ def write_until(database: Database, enough: Callable[[], bool]) -> None:
     raise AssertionError("2,000 commits were not enough")
 
 
-def test_the_log_is_cut_back_once_a_reader_outlived_its_lease(database, monkeypatch):
-    monkeypatch.setattr(store_database, "_INSIST_MS", 1)
+def test_the_log_is_cut_back_once_a_reader_outlived_its_lease(database):
     with Snapshot(database.path, lease_s=3600) as reader:
         write_until(database, lambda: log_bytes(database) > 2 * LIMIT_BYTES)  # as long as it reads, nobody can
         reader.expire()
         write_until(database, lambda: log_bytes(database) <= LIMIT_BYTES)
 
 
-def test_long_readers_one_after_the_other_have_to_give_up_when_the_log_has_grown(database, monkeypatch):
-    monkeypatch.setattr(store_database, "_INSIST_MS", 1)
+def test_long_readers_one_after_the_other_have_to_give_up_when_the_log_has_grown(database):
     with database.snapshot(lease_s=3600) as first:
         write_until(database, lambda: log_bytes(database) > 3 * LIMIT_BYTES)
         with database.snapshot(lease_s=3600) as second:  # before the first one ends
@@ -189,8 +184,7 @@ sys.stdin.read()
 """
 
 
-def test_a_reader_of_another_program_is_said_when_the_log_has_grown(database, monkeypatch):
-    monkeypatch.setattr(store_database, "_INSIST_MS", 1)
+def test_a_reader_of_another_program_is_said_when_the_log_has_grown(database):
     other = subprocess.Popen(
         [sys.executable, "-c", _READS, str(database.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

@@ -38,9 +38,10 @@ _BUSY_MS = 5_000
 WAL_LIMIT_BYTES = 8 * 2**20
 """Beyond this the writer insists on a new WAL; a reader may hold it off for as long as a
 snapshot may live, never for good."""
-_WAL_STEP_BYTES = 2**20  # how much further it may grow before the writer insists again
 _WAL_ENOUGH = 4
 """At so many times the limit every snapshot of this process has to give up, whatever its lease."""
+_WAL_TOLD = 8
+"""At so many times the limit, which only another program's reader can bring about, it is said."""
 _INSIST_MS = 250  # how long it then waits for readers; ingest waits with it
 _CHECKPOINT_PAGES = 1000
 """Pages of WAL before a checkpoint, SQLite's own default; fewer where the ballast is small, since
@@ -62,6 +63,8 @@ class Database:
         Recorded in a new file: ``system``, ``simulation`` or ``import``.
     ballast_bytes : int
         Size of the file given up on a full disk (`room.BALLAST_BYTES` for a hub); 0 keeps none.
+    wal_limit_bytes : int
+        Beyond this size the writer insists on a new WAL.
 
     Attributes
     ----------
@@ -76,9 +79,17 @@ class Database:
         The file is not ours to write.
     """
 
-    def __init__(self, path: Path, *, clock_source: str = "system", ballast_bytes: int = 0) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        clock_source: str = "system",
+        ballast_bytes: int = 0,
+        wal_limit_bytes: int = WAL_LIMIT_BYTES,
+    ) -> None:
         self.path = path
-        self._insisted_bytes = WAL_LIMIT_BYTES
+        self._wal_limit_bytes = wal_limit_bytes
+        self._insisted_bytes = wal_limit_bytes
         self._full = False
         self._snapshots: WeakSet[Snapshot] = WeakSet()
         self._opening = threading.Lock()
@@ -114,7 +125,7 @@ class Database:
             "foreign_keys = ON",
             "synchronous = FULL",
             f"busy_timeout = {_BUSY_MS}",
-            f"journal_size_limit = {WAL_LIMIT_BYTES}",
+            f"journal_size_limit = {self._wal_limit_bytes}",
             f"wal_autocheckpoint = {self._checkpoint_pages()}",
             "trusted_schema = OFF",
         ):
@@ -211,12 +222,13 @@ class Database:
         if size <= self._insisted_bytes:
             return
         self._checkpoint("TRUNCATE", wait_ms=_INSIST_MS)
-        if self._wal_bytes() > _WAL_ENOUGH * WAL_LIMIT_BYTES:  # one long reader after the other
+        if self._wal_bytes() > _WAL_ENOUGH * self._wal_limit_bytes:  # one long reader after the other
             with self._opening:
                 for reader in tuple(self._snapshots):
                     reader.expire()
             self._checkpoint("TRUNCATE", wait_ms=_INSIST_MS)
-        self._insisted_bytes = max(WAL_LIMIT_BYTES, self._wal_bytes() + _WAL_STEP_BYTES)
+        # Where that was in vain, not at every commit: each attempt may cost ingest its whole wait.
+        self._insisted_bytes = max(self._wal_limit_bytes, self._wal_bytes() * 5 // 4)
 
     def _checkpoint(self, mode: str, *, wait_ms: int) -> None:
         self._connection.execute(f"PRAGMA busy_timeout = {wait_ms}")
@@ -293,7 +305,7 @@ class Database:
             found = reader.alarms()
             purged = dict(reader.counters()).get("purged_for_room", 0)
         log_bytes = self._wal_bytes()
-        if log_bytes > 8 * WAL_LIMIT_BYTES:
+        if log_bytes > _WAL_TOLD * self._wal_limit_bytes:
             held = f"Another program has been reading {self.path.name} for long; its log has grown"
             found += (f"{held} to {log_bytes / 1e6:.0f} MB. End that program to give the room back.",)
         if self._ballast.is_held:
