@@ -171,10 +171,10 @@ class _Story:
             if words[0] not in ("advance", "end") or len(words) != 2:
                 raise ScentwalkError(f"the simulator must say 'advance MS' or 'end MS', said {' '.join(words)!r}")
             self._clock.advance(int(words[1]) - self._clock.now_ms())
-            await self._gateway.watch_now()
             days += 1
             if words[0] == "end":
                 break
+        await self._gateway.watch_now()
         await self._gateway.learn_now()
         self._options.say(f"Played {days} steps of six hours. Asked: {question}\n")
         number, answer = await asyncio.to_thread(self._gateway.ask, question)

@@ -395,6 +395,20 @@ def test_a_record_dated_days_after_its_arrival_is_kept_and_counts_in_no_day(data
     assert not [row for row in day_values(database) if row[2]]
 
 
+def test_what_came_while_the_hubs_clock_stood_days_behind_is_dated_once_it_caught_up(database):
+    """The hub starts with last week's time; a device that kept three days hands them over first."""
+    store(database, message("bowl-max", [beat(HOUR)], T0, first=1, sent=HOUR, wall=T0))
+    kept = [meal(HOUR + DAY, 20), meal(HOUR + 2 * DAY, 30), meal(HOUR + 3 * DAY, 40)]
+    late = message("bowl-max", kept, T0 + MINUTE, first=2, sent=HOUR + 3 * DAY, wall=T0 + 3 * DAY)
+    store(database, late)
+    assert {frame.dating for frame in frames(database, "bowl-max")[1:]} >= {"bracket"}
+    store(database, message("bowl-max", [beat(HOUR + 3 * DAY + MINUTE)], T0 + 3 * DAY + MINUTE,
+                            first=5, sent=HOUR + 3 * DAY + MINUTE, wall=T0 + 3 * DAY + MINUTE))  # fmt: skip
+    rows = [frame for frame in frames(database, "bowl-max") if frame.kind == "meal"]
+    assert [(frame.end_ms, frame.dating) for frame in rows] == [(T0 + n * DAY, "wall") for n in (1, 2, 3)]
+    assert sum(value[3] and sum(value[3]) for value in day_values(database) if value[0] == "max.intake") == 90_000
+
+
 def test_a_retained_message_teaches_nothing_about_the_clock(database):
     payload = wire.pack_message(1, 1, [beat(1000)], 2000, None)
     stale = read_payload(raw("bowl-max", payload, T0 + 90 * DAY), retained=True)

@@ -88,6 +88,8 @@ def _learn(tx: Transaction, device: str, readings: list[Reading]) -> _Clocks:
         before = clocks.get(boot, BootClock())
         after = before.learn(messages)
         if after == before:
+            # What was heard while the hub's own clock stood days behind could not be dated by it.
+            narrowing = narrowing or tx.has_bracketed(device, boot)
             continue
         clocks[boot] = after
         tx.save_boot(BootRow(device, boot, after.anchors, after.wall))
@@ -97,7 +99,7 @@ def _learn(tx: Transaction, device: str, readings: list[Reading]) -> _Clocks:
             moved += (_shifted(row, set_by_ms) for row in tx.frames_of_boot(device, boot, datings=("wall",)))
         elif tightened:
             moved += _redated(tx.frames_of_boot(device, boot, datings=("offset",)), after)
-        narrowing = narrowing or not before.known or tightened or set_by_ms != 0
+        narrowing = narrowing or not before.known or tightened or set_by_ms != 0 or tx.has_bracketed(device, boot)
     return _Clocks(clocks, tuple(moved), narrowing)
 
 
@@ -129,8 +131,11 @@ def _redated(rows: tuple[DatedFrame, ...], clock: BootClock) -> list[DatedFrame]
     return moved
 
 
-def _bracketed(tx: Transaction, device: str, clocks: _Clocks) -> list[DatedFrame]:
+def _bracketed(tx: Transaction, device: str, clocks: _Clocks, *, now_ms: int) -> list[DatedFrame]:
     """Rows of boots nobody heard live, each with the narrowest bracket that is now known.
+
+    ``now_ms`` is when this batch arrived: a row that its boot's clock puts after its own arrival
+    came while the hub's clock was behind, and is dated as soon as that clock has caught up.
 
     The boot began after the last thing known of an earlier one, and its last record was made
     before the next known boot began (else before it arrived here); inside the boot records
@@ -153,7 +158,7 @@ def _bracketed(tx: Transaction, device: str, clocks: _Clocks) -> list[DatedFrame
         before_ms = tx.newest_before_boot(device, boot)
         for row in rows:
             uptime_ms = as_frame(row).uptime_ms
-            dated = _date(clock, uptime_ms, received_ms=row.received_ms)
+            dated = _date(clock, uptime_ms, received_ms=max(row.received_ms, now_ms))
             if dated is None:
                 end_ms = latest_ms - (last_ms - uptime_ms)
                 start_ms = None if before_ms is None else min(before_ms + uptime_ms, end_ms)
@@ -199,7 +204,7 @@ def place(tx: Transaction, readings: tuple[Reading, ...]) -> Placed:
         redated += len(clocks.moved)
         unheard = any(row.dating == "bracket" and not clocks.of(row.boot or 0).known for row in stored)
         if unheard or clocks.narrowing:
-            narrowed = _bracketed(tx, device, clocks)
+            narrowed = _bracketed(tx, device, clocks, now_ms=max(reading.raw.received_ms for reading in own))
             _move(tx, narrowed, touched)
             redated += sum(row.ref not in known for row in narrowed)
     return Placed(tuple(new), redated, touched)

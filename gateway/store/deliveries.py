@@ -115,6 +115,13 @@ class DeliveryReads:
         )
         return tuple(frame_of(row) for row in rows)
 
+    def has_bracketed(self, device: str, boot: int) -> bool:
+        """Whether some record of a boot is only known to lie between two instants."""
+        found = self._db.execute(
+            "SELECT 1 FROM frame WHERE device = ? AND boot = ? AND dating = 'bracket' LIMIT 1", (device, boot)
+        ).fetchone()
+        return found is not None
+
     def bracketed_frames(self, device: str) -> tuple[DatedFrame, ...]:
         """Frames of a device whose time is only known between two instants, by boot and seq."""
         rows = self._db.execute(
