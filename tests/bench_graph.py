@@ -93,7 +93,11 @@ def resident_bytes(graph, hub_exponent=0.5, restart=0.15):
     """Bytes of everything a graph keeps in memory once it was walked."""
     system = _systems[graph][hub_exponent, restart]
     own = (graph.order, graph.place, graph.indptr, graph.columns, graph.belief, graph.names.offsets)
-    scaled = (system.root_d, system.scale, system.carry, system.lift)
+    scaled = (
+        *(system.root_d, system.scale, system.own, system.near, system.to_mass, system.carry, system.lift),
+        *system.fold.pairs,
+        system.fold.itself,
+    )
     return sum(array.nbytes for array in (*own, *scaled)) + len(graph.names.blob)
 
 

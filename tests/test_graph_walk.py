@@ -29,6 +29,7 @@ from gateway.graph.adjacency import (
 from gateway.graph.changes import updated
 from gateway.graph.communities import communities
 from gateway.graph.packed import Packed, pack, unpack
+from gateway.graph.system import make_system
 from gateway.graph.walk import Ranking, walk
 from gateway.model import Edge, Interval, Link, RecordRef, Vertex
 
@@ -282,6 +283,54 @@ def test_a_certified_top_set_is_the_true_top_set(made, count):
         outside = np.setdiff1d(np.arange(graph.vertex_count), inside)
         assert exact[inside].min() > exact[outside].max()
     assert np.abs(early.mass - exact).sum() <= early.error + 1e-12
+
+
+def eventful(events, hubs=60, seed=3):
+    """A graph of events that each join three of a few hubs (some two, some one), as a home's do."""
+    rng = np.random.default_rng(seed)
+    ends = np.array([rng.choice(hubs, 3, replace=False) for _ in range(events)])
+    tails = np.repeat(hubs + np.arange(events), 3)
+    belief = rng.random(3 * events) * (rng.random(3 * events) < 0.95)
+    return from_arrays(names_of(hubs + events), tails, ends.ravel(), belief)
+
+
+def pagerank_of_igraph(graph, seeds):
+    pairs = graph.pairs()
+    peer = igraph.Graph(n=graph.vertex_count, edges=np.column_stack((pairs.tails, pairs.heads)))
+    reset = [float(v in seeds) for v in range(graph.vertex_count)]
+    return peer.personalized_pagerank(reset=reset, damping=0.85, weights=pairs.belief.tolist(), directed=False)
+
+
+def test_a_walk_whose_events_are_folded_is_the_walk():
+    graph = eventful(9000)
+    assert make_system(graph, 0.0, 0.15).fold.vertices > 8192
+    assert make_system(eventful(500), 0.0, 0.15).fold.vertices == 0
+    changed = [  # rows in the midst of the folded ones grow, shrink and come to an end
+        link("v:0000100", "v:0000001", 0.9),
+        link("v:0000101", "v:0000102", 0.9),
+        link("w:new", "v:0000003", 0.4),
+    ]
+    ends = graph.pairs()
+    gone = [(graph.names[int(ends.tails[i])], graph.names[int(ends.heads[i])]) for i in range(40)]
+    for one in (graph, updated(graph, changed, everything, pairs=gone)):
+        for seeds in (frozenset({0, 5000}), frozenset({9059}), frozenset({100, 101})):
+            ranking = walk(one, seeds, hub_exponent=0.0)
+            assert np.abs(ranking.mass - pagerank_of_igraph(one, seeds)).sum() <= 1e-6
+            assert ranking.error <= 1e-9
+
+
+@given(graphs(), st.sampled_from([0.0, 0.5]))
+@settings(max_examples=40, deadline=None)
+def test_the_folded_system_is_the_system(made, hub):
+    graph, _ = made
+    plain, folded = make_system(graph, hub, 0.15), make_system(graph, hub, 0.15, fold_least=0)
+    y = np.random.default_rng(graph.pair_count).random(graph.reds)
+    out = [np.empty(graph.reds), np.empty(graph.reds)]
+    for system, into in zip((plain, folded), out, strict=True):
+        system.apply(y, np.empty(graph.vertex_count - graph.reds), into)
+    right = np.zeros(graph.reds)
+    assert out[1] == pytest.approx(out[0], rel=1e-12, abs=1e-12)
+    assert out[0] == pytest.approx(plain.residual(right, y, np.empty(len(plain.carry))), rel=1e-12, abs=1e-12)
 
 
 def random_arrays(n, m, seed=5):

@@ -10,7 +10,8 @@ The equation (W_ij = belief, D = row sums of W, h = hub exponent, r = restart):
 
 s uniform on the seeds. With S = D^-h d^-1/2 and pi = d^1/2 z it is the symmetric system
 (I - (1 - r) S W S) z = r d^-1/2 s, positive definite. The black vertices (no two adjacent)
-are eliminated exactly and conjugate gradient solves the Schur complement on the reds.
+are eliminated exactly and conjugate gradient solves the Schur complement on the reds
+(``gateway.graph.system``).
 P is column-stochastic, so |pi - exact|_1 <= |residual|_1 / r with the residual measured in
 pi's space; that bound, from a residual computed afresh and widened by what float64 may have
 rounded in computing it, is the certificate.
@@ -24,6 +25,7 @@ Methods for Sparse Linear Systems (2003), 14.2 for the elimination.
 
 from __future__ import annotations
 
+import math
 from dataclasses import InitVar, dataclass
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -31,12 +33,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-# scipy's own kernels: the public product makes and zeroes a vector at every call, a quarter
-# of a walk's time on a million edges. The tests compare each walk with a dense solve.
-from scipy.sparse._sparsetools import csc_matvec, csr_matvec
-
 from gateway.errors import GraphError, NotConverged
 from gateway.graph.adjacency import Graph
+from gateway.graph.system import System, make_system
 
 __all__ = ["HUB_EXPONENT", "RESTART", "Ranking", "walk"]
 
@@ -48,11 +47,10 @@ HUB_EXPONENT = 0.5
 (tests/bench_walk_choices.py prints both, and restart)."""
 
 _MAX_ITERATIONS = 1000
-_STEPS = 16  # operations on an entry besides its row's sum: scaling, carrying, subtracting
+_NEAR = 50.0  # the L1 norm is seldom less than a twentieth of its bound by the energy
 _LOOK = 8.0  # a top set is looked at each time the error bound has fallen by this factor
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
 
 _WALK = object()  # whoever holds it may make a Ranking: `walk`, alone
 
@@ -106,97 +104,14 @@ class Ranking:
         return float(self.mass[best[-1]]) if best else 0.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _System:
-    """The equation of one graph, hub exponent and restart, in red-black places (reds first).
-
-    ``shape`` and ``arrays`` are C, lent by the graph. On the reds, ``root_d`` is d^1/2 and
-    ``scale`` is S; on the blacks, ``carry`` is c S^2 and ``lift`` is d^1/2 / S, with
-    c = 1 - restart. A vertex without edges is black, its ``carry`` and ``lift`` are 0.
-    ``rounding`` bounds the L1 error of evaluating a residual in float64: a sum of k terms is
-    off by at most k half-ulps of its size (Higham, Accuracy and Stability of Numerical
-    Algorithms, 2002, 3.1); the longest row sets k, and all of pi together is 1.
-    """
-
-    shape: tuple[int, int]
-    arrays: tuple[Ints, Ints, Floats]
-    root_d: Floats
-    scale: Floats
-    carry: Floats
-    lift: Floats
-    restart: float
-    rounding: float
-
-    @property
-    def follow(self) -> float:
-        return 1.0 - self.restart
-
-    def schur(self, z: Floats, pushed: Floats, out: Floats) -> None:
-        """Out = (I - c M_RR - c^2 M_RB M_BR) z for a red vector, by two half-products with C.
-
-        ``pushed`` (vertices,) is left with c S^2 W S z on its black places.
-        """
-        reds = len(z)
-        scaled = self.scale * z
-        pushed.fill(0.0)
-        csr_matvec(*self.shape, *self.arrays, scaled, pushed)
-        out[:] = pushed[:reds]
-        pushed[:reds] = scaled
-        pushed[reds:] *= self.carry
-        csc_matvec(*self.shape[::-1], *self.arrays, pushed, out)  # out += C^T pushed
-        out *= self.scale
-        out *= -self.follow
-        out += z
-
-    def mass(self, z: Floats, pushed: Floats, black_seeds: NDArray[np.int32], start: float) -> Floats:
-        """Stationary mass in places, from a red vector and what `schur` left in ``pushed``.
-
-        A black vertex has what it is handed, and where it is a seed r s besides, with s =
-        ``start``; a seed without edges (always black) keeps all of s.
-        """
-        reds = len(z)
-        out = pushed.copy()
-        np.multiply(z, self.root_d, out=out[:reds])
-        out[reds:] *= self.lift
-        alone = self.lift[black_seeds] == 0.0
-        out[reds + black_seeds] += np.where(alone, start, self.restart * start)
-        return out
+_systems: WeakKeyDictionary[Graph, dict[tuple[float, float], System]] = WeakKeyDictionary()
 
 
-_systems: WeakKeyDictionary[Graph, dict[tuple[float, float], _System]] = WeakKeyDictionary()
-
-
-def _system(graph: Graph, hub_exponent: float, restart: float) -> _System:
-    """The scaled system, made once for a graph: it holds no state of a walk."""
+def _system(graph: Graph, hub_exponent: float, restart: float) -> System:
+    """The scaled system, made once for a graph."""
     made = _systems.setdefault(graph, {})
     if (hub_exponent, restart) not in made:
-        reds, arrays = graph.reds, (graph.indptr, graph.columns, graph.belief)
-        shape = (graph.vertex_count, reds)
-
-        def row_sums(weight: Floats) -> Floats:
-            """W times a vector: each pair acts from both its ends."""
-            total = np.zeros(len(weight))
-            csr_matvec(*shape, *arrays, weight[:reds], total)
-            csc_matvec(*shape[::-1], *arrays, weight, total[:reds])
-            return total
-
-        strength = row_sums(np.ones(graph.vertex_count))
-        joined = strength > 0.0
-        damping = np.power(strength, -hub_exponent, where=joined, out=np.zeros(len(strength)))
-        root_d = np.sqrt(damping * row_sums(damping))
-        scale = np.divide(damping, root_d, where=joined, out=np.zeros(len(strength)))
-        follow, black_scale = 1.0 - restart, scale[reds:]
-        longest = int(np.diff(graph.indptr).max() + np.bincount(graph.columns, minlength=1).max())
-        made[hub_exponent, restart] = _System(
-            shape=shape,
-            arrays=arrays,
-            root_d=root_d[:reds],
-            scale=scale[:reds],
-            carry=follow * black_scale**2,
-            lift=np.divide(root_d[reds:], black_scale, where=joined[reds:], out=np.zeros(len(black_scale))),
-            restart=restart,
-            rounding=2.0 * float(np.finfo(np.float64).eps) * (longest + _STEPS) / restart,
-        )
+        made[hub_exponent, restart] = make_system(graph, hub_exponent, restart)
     return made[hub_exponent, restart]
 
 
@@ -307,11 +222,6 @@ def _first(mass: Floats, count: int) -> NDArray[np.int64]:
     return kept
 
 
-def _dot(one: Floats, other: Floats) -> float:
-    """Inner product by numpy's pairwise sum: a threaded BLAS may add in another order."""
-    return float(np.add.reduce(one * other))
-
-
 class _Solved(NamedTuple):
     """The mass in places, its certified L1 error, and how many iterations it took."""
 
@@ -320,55 +230,54 @@ class _Solved(NamedTuple):
     iterations: int
 
 
-def _solve(system: _System, seeds: NDArray[np.int32], *, tol: float, top: int | None) -> _Solved:
-    """Conjugate gradient on the reds; blacks follow exactly. Everything in places.
+def _solve(system: System, seeds: NDArray[np.int32], *, tol: float, top: int | None) -> _Solved:
+    """Conjugate gradient on the reds; blacks follow exactly.
 
-    With c = 1 - r, f = r d^-1/2 s and R, B for red and black:
-    (I - c M_RR - c^2 M_RB M_BR) z_R = f_R + c M_RB f_B, then z_B = f_B + c M_BR z_R.
-    The black rows' residual is 0, so the residual of pi is d_R^1/2 times that of the reds.
+    Everything in places. The black rows' residual is 0, so the residual of pi is that of the
+    reds times ``to_mass``.
     """
-    n, reds = system.shape
     start = 1.0 / len(seeds)
-    share = system.restart * start
-    red_seeds, black_seeds = seeds[seeds < reds], seeds[seeds >= reds] - reds
-    right, applied, pushed = np.zeros(reds), np.empty(reds), np.zeros(n)
-    if len(black_seeds):
-        # S f = r s S d^-1/2 = r s / lift: what a black seed hands to its neighbours
-        handed = system.lift[black_seeds]
-        pushed[reds + black_seeds] = np.divide(share, handed, where=handed > 0.0, out=np.zeros(len(handed)))
-        csc_matvec(reds, n, *system.arrays, pushed, right)
-        right *= system.follow * system.scale
-    right[red_seeds] += share / system.root_d[red_seeds]
-    z = np.zeros(reds)
+    right = system.right(seeds, start)
+    applied, pushed = np.empty(system.reds), np.empty(len(system.carry))
+    y = np.zeros(system.reds)
     residual = right.copy()
-    direction = residual.copy()
-    energy = _dot(residual, residual)
+    near = system.near * residual
+    direction = near.copy()
+    energy = _dot(residual, near)
     next_look = 1.0
     for iteration in range(_MAX_ITERATIONS + 1):
-        bound = _l1(system.root_d, residual) / system.restart + system.rounding
+        bound = math.sqrt(energy) * system.l1_most / system.restart
+        if bound <= _NEAR * (tol if top is None else max(tol, next_look)):  # else not worth a sum yet
+            bound = _l1(system.to_mass, residual) / system.restart + system.rounding
         if bound <= tol or (top is not None and bound <= next_look):
             # the recurrence drifts from the truth by rounding: prove it on a fresh residual
-            system.schur(z, pushed, applied)
-            np.subtract(right, applied, out=residual)
-            bound = _l1(system.root_d, residual) / system.restart + system.rounding
-            mass = system.mass(z, pushed, black_seeds, start)
+            residual = system.residual(right, y, pushed)
+            bound = _l1(system.to_mass, residual) / system.restart + system.rounding
+            mass = system.mass(y, pushed, seeds, start)
             if bound <= tol or _top_is_certain(mass, top, bound):
                 return _Solved(mass, bound, iteration)
-            energy = _dot(residual, residual)
+            energy = _dot(residual, system.near * residual)
             next_look = bound / _LOOK
         if iteration == _MAX_ITERATIONS:
             break
-        system.schur(direction, pushed, applied)
-        curvature = _dot(direction, applied)
+        system.apply(direction, pushed, applied)  # -A direction
+        curvature = -_dot(direction, applied)
         if curvature == 0.0:  # nothing left to descend, or underflow: more steps prove no more
             break
         step = energy / curvature
-        z += step * direction
-        residual -= step * applied
-        before, energy = energy, _dot(residual, residual)
+        y += step * direction
+        applied *= step
+        residual += applied
+        np.multiply(system.near, residual, out=near)
+        before, energy = energy, _dot(residual, near)
         direction *= energy / before
-        direction += residual
+        direction += near
     raise NotConverged("personalized walk, L1 error", iterations=iteration, residual=bound, tol=tol)
+
+
+def _dot(one: Floats, other: Floats) -> float:
+    """Inner product by numpy's pairwise sum: a threaded BLAS may add in another order."""
+    return float(np.add.reduce(one * other))
 
 
 def _l1(weight: Floats, vector: Floats) -> float:
