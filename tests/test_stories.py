@@ -8,41 +8,75 @@ import sys
 
 import pytest
 
+from gateway.ask.records import open_record
+from gateway.model import RecordRef
+from gateway.store import Snapshot
 from tests.stories import breaches, play
 
-STORIES = ("food_switch", "nothing_changed", "no_tracker")
-REDRAWN = (1, 2, 3, 4, 5)
+STORIES = (
+    "device_swap",
+    "food_switch",
+    "hard_floor",
+    "hub_back",
+    "no_tracker",
+    "nothing_changed",
+    "offline_week",
+    "other_pet",
+    "refuted",
+    "same_allergen_before",
+    "shared_bowl",
+    "too_little_history",
+    "two_causes",
+    "wet_to_dry",
+)
+SEED = 0
+REDRAWN = 1
+MORE_REDRAWN = (2, 3, 4, 5)
+WORDS = 170
+"""160 are the aim where a change is explained; a two-word brand in each clause may pass it."""
+
+pytestmark = [pytest.mark.story, pytest.mark.timeout(900)]
 
 
-@pytest.mark.story
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("seed", [0, *REDRAWN])
+@pytest.mark.parametrize("seed", [SEED, REDRAWN])
 @pytest.mark.parametrize("story", STORIES)
 def test_the_answer_keeps_the_storys_truth(story, seed, tmp_path):
-    played = play(story, seed, tmp_path)
+    _holds(story, seed, tmp_path)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", MORE_REDRAWN)
+@pytest.mark.parametrize("story", STORIES)
+def test_the_answer_keeps_the_truth_of_further_worlds(story, seed, tmp_path):
+    _holds(story, seed, tmp_path)
+
+
+def _holds(story, seed, folder):
+    played = play(story, seed, folder)
     assert breaches(played) == [], "\n".join(played.answer["text"])
     _every_citation_opens(played)
-    _asking_again_gives_the_same_bytes(played)
-
-
-def _run(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "gateway", *arguments], capture_output=True, text=True, timeout=300, check=False
-    )
+    _asked_again_it_is_the_same(played)
+    _is_short(played)
 
 
 def _every_citation_opens(played):
-    cited = {claim["refs"][0] for claim in played.answer["claims"] if claim["refs"]}
-    for ref in sorted(cited):
-        opened = _run("record", ref, "--db", str(played.database))
-        assert opened.returncode == 0, opened.stderr
-        assert opened.stdout.strip()
+    with Snapshot(played.database) as reader:
+        for claim in played.answer["claims"]:
+            for ref in {*claim["refs"][:1], *claim["refs"][-1:]}:
+                assert open_record(reader, RecordRef(ref)).lines
 
 
-def _asking_again_gives_the_same_bytes(played):
-    question = played.answer["question"]
-    first, second = (_run("ask", question, "--json", "--db", str(played.database)) for _ in range(2))
-    assert first.returncode == 0, first.stderr
-    assert first.stdout == second.stdout
-    again = json.loads(first.stdout)
-    assert again["claims"] == played.answer["claims"]
+def _asked_again_it_is_the_same(played):
+    command = [sys.executable, "-m", "gateway", "ask", played.answer["question"], "--json", "--db", played.database]
+    again = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout) == played.answer
+
+
+def _is_short(played):
+    """Owner's words, citations not counted."""
+    cites = {f"[{claim['cite']}]" for claim in played.answer["claims"]}
+    text = " ".join(played.answer["text"])
+    for cite in cites:
+        text = text.replace(cite, "")
+    assert len(text.split()) <= WORDS, text
