@@ -84,6 +84,8 @@ def test_a_truth_value_or_a_float_is_no_integer(record):
         assert theirs[0] == "not_integer"
 
 
-def test_plain_messages_are_read_without_the_slow_reader():
+def test_plain_messages_are_read_without_the_slow_reader_and_others_are_not():
     plain = wire.pack_message(1, 1, [wire.pack_record(wire.BEAT, 5, (900, 2, 0))], 9, None)
+    hello = wire.pack_message(1, 1, [wire.pack_record(wire.HELLO, 5, ("bowl", "1", 1, 64, 1, 0))], 9, None)
     assert decode._plain_message(plain) == wire.unpack_message(plain)
+    assert decode._plain_message(hello) is None

@@ -25,7 +25,9 @@ class Clock(Protocol):
         """The instant, integer ms UTC."""
 
     def steady_s(self) -> float:
-        """Real seconds since an unnamed start; for waits, never for dating."""
+        """Real seconds since an unnamed start, sleep of the machine included; for waits, and to
+        notice that ``now_ms`` was set, never for dating.
+        """
 
     async def sleep_until(self, at_ms: int) -> None:
         """Return once ``now_ms() >= at_ms``."""
@@ -41,7 +43,8 @@ class SystemClock:
         return time.time_ns() // 1_000_000
 
     def steady_s(self) -> float:
-        return time.monotonic()
+        # Linux stops CLOCK_MONOTONIC while it sleeps, which would look like a clock set forward.
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
 
     async def sleep_until(self, at_ms: int) -> None:
         while (left_ms := at_ms - self.now_ms()) > 0:  # noqa: ASYNC110 (no event tells that time has come)

@@ -14,6 +14,9 @@ says when a message arrived. From these three a boot's clock is learned:
 * **bracket**: a boot nobody heard live lies between the last thing known before it and the
   first thing known after it.
 
+What was heard while the hub did not know the time itself (before 2020: it has no battery)
+dates nothing; once its clock was set, that instant is known after all (`BootClock.moved`).
+
 Nothing here reads a clock or keeps a row.
 """
 
@@ -22,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-__all__ = ["CLOCK_KNOWN_MS", "UPTIME_MAX_MS", "BootClock", "Dated", "Heard", "is_plausible_wall"]
+__all__ = ["CLOCK_KNOWN_MS", "UPTIME_MAX_MS", "BootClock", "Dated", "Heard", "clock_set_by_ms", "is_plausible_wall"]
 
 CLOCK_KNOWN_MS = 1_577_836_800_000
 """2020-01-01: a clock that shows less was never set (a Pi without a battery boots in 1970)."""
@@ -35,7 +38,7 @@ DRIFT_RATE = 100e-6
 """A watch crystal with its temperature error stays within 100 ppm (8.6 s a day)."""
 _ANCHOR_EVERY_MS = 6 * 3_600_000  # one bound is kept for each six hours of uptime
 _STEP_MS = 60_000
-"""A device's wall clock that moved more than this against its uptime was set, not drifting."""
+"""A wall clock that moved more than this against a clock nobody sets was set, not drifting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,33 @@ def is_plausible_wall(wall_ms: int, *, now_ms: int) -> bool:
     return CLOCK_KNOWN_MS <= wall_ms <= now_ms + _AHEAD_MS
 
 
+def _is_known(received_ms: int) -> bool:
+    return received_ms >= CLOCK_KNOWN_MS
+
+
+def _least_known(bound: tuple[int, int]) -> tuple[bool, int, int]:
+    """Orders (offset, uptime) bounds: the least one first, of those heard by a hub that knew the time."""
+    offset, uptime = bound
+    return not _is_known(uptime + offset), offset, uptime
+
+
+def _most_telling(anchors: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+    """Without those heard before the hub knew the time, where there are others: they would
+    bound everything to 1970.
+    """
+    known = tuple((uptime, offset) for uptime, offset in anchors if _is_known(uptime + offset))
+    return known or anchors
+
+
+def clock_set_by_ms(*, before_ms: int, now_ms: int) -> int:
+    """By how much a clock was set between two readings of (it - a clock that nobody sets), in ms.
+
+    0 below a minute: what a time service slews away, and what one reading takes.
+    """
+    moved = now_ms - before_ms
+    return moved if abs(moved) > _STEP_MS else 0
+
+
 @dataclass(frozen=True, slots=True)
 class BootClock:
     """What is known of one boot's clock.
@@ -83,8 +113,8 @@ class BootClock:
 
     @property
     def known(self) -> bool:
-        """Whether the boot was heard live, or told the time."""
-        return bool(self.anchors) or self.wall is not None
+        """Whether the boot was heard live by a hub that knew the time, or told it."""
+        return self.wall is not None or any(_is_known(uptime + offset) for uptime, offset in self.anchors)
 
     def learn(self, heard: Iterable[Heard]) -> BootClock:
         """The clock with these live messages taken in; order does not matter."""
@@ -93,15 +123,29 @@ class BootClock:
         for message in heard:
             bucket = message.sent_ms // _ANCHOR_EVERY_MS
             bound = (message.received_ms - message.sent_ms, message.sent_ms)
-            bounds[bucket] = min(bounds.get(bucket, bound), bound)
+            bounds[bucket] = min(bounds.get(bucket, bound), bound, key=_least_known)
             if message.wall_ms is not None and is_plausible_wall(message.wall_ms, now_ms=message.received_ms):
                 told = (message.sent_ms, message.wall_ms - message.sent_ms)
                 wall = told if wall is None else max(wall, told)
         anchors = tuple(sorted((uptime, offset) for offset, uptime in bounds.values()))
-        return replace(self, anchors=anchors, wall=wall)
+        return replace(self, anchors=_most_telling(anchors), wall=wall)
+
+    def moved(self, by_ms: int, *, from_ms: int, to_ms: int) -> BootClock:
+        """The clock once the hub's own was set by ``by_ms``: what was heard in ``[from_ms, to_ms]``,
+        in the hub's time before, was heard that much later.
+        """
+        anchors = tuple(
+            (uptime, offset + by_ms if from_ms <= uptime + offset <= to_ms else offset)
+            for uptime, offset in self.anchors
+        )
+        return replace(self, anchors=_most_telling(anchors))
 
     def offset_at(self, uptime_ms: int) -> int | None:
-        """What to add to an uptime (ms) by what was heard; None for a boot never heard live."""
+        """What to add to an uptime (ms) by what was heard; None for a boot never heard live, or
+        only by a hub that did not know the time.
+        """
+        if not self.known:
+            return None
         return min(
             (offset + int(DRIFT_RATE * abs(uptime_ms - at)) for at, offset in self.anchors),
             default=None,

@@ -13,11 +13,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from firmware_bridge import wire
 from gateway.errors import RowsRefused, StoreError
 from gateway.links.clock import Clock
+from gateway.links.hubclock import HubClock, put_right, received_anew
 from gateway.links.inbox import Delivery, Inbox
 from gateway.links.payloads import Reading, dead_letter, read_payload
 from gateway.links.placing import Touched, place
@@ -26,6 +27,8 @@ from gateway.store.transaction import Transaction
 from gateway.store.writer import Writer
 
 __all__ = ["CommitRule", "Ingest", "MarkLink", "Outcome", "marks_to_tell", "store_readings"]
+
+Result = TypeVar("Result")
 
 COUNTERS = (
     "messages",  # heard, whatever became of them
@@ -177,7 +180,7 @@ class Ingest:
     rollups : Rollups
         Keeps the day rows of touched time.
     clock : Clock
-        For waits only.
+        For waits, and to notice that the hub's own clock was set.
     rule : CommitRule
         ``window`` is the link's in-flight window.
     facts_changed : callable, optional
@@ -212,6 +215,7 @@ class Ingest:
         self._writer = writer
         self._rollups = rollups
         self._clock = clock
+        self._hub_clock = HubClock(clock)
         self._rule = rule
         self._facts_changed = facts_changed
         self._committed = committed
@@ -221,8 +225,12 @@ class Ingest:
     async def run(self) -> None:
         """Publish the marks of the database, then store what comes until cancelled."""
         self._link.publish_marks(await self._writer.run(lambda tx: tx.all_marks()))
+        since = await self._writer.run(lambda tx: tx.last_record())
         while True:
             deliveries, readings = await self._gather()
+            if was_set := self._hub_clock.look():  # before anything more is dated by it
+                await self._patiently(partial(put_right, was_set=was_set, since_record=since, rollups=self._rollups))
+                readings = [received_anew(reading, was_set) for reading in readings]
             await self._commit(deliveries, readings)
 
     async def _gather(self) -> tuple[list[Delivery], list[Reading]]:
@@ -267,9 +275,19 @@ class Ingest:
             readings=tuple(readings),
             rollups=self._rollups,
         )
+        outcome = await self._patiently(write)
+        self._link.acknowledge(deliveries)
+        self._link.publish_marks(outcome.marks)
+        if outcome.facts_changed and self._facts_changed is not None:
+            self._facts_changed()
+        if self._committed is not None:
+            self._committed()
+
+    async def _patiently(self, write: Callable[[Transaction], Result]) -> Result:
+        """The result of ``write``, tried again for as long as the store cannot write."""
         while True:
             try:
-                outcome = await self._writer.run(write)
+                result = await self._writer.run(write)
             except RowsRefused:
                 raise
             except StoreError as problem:
@@ -278,10 +296,4 @@ class Ingest:
                 await asyncio.sleep(self._AGAIN_S)
             else:
                 self.trouble = ""
-                self._link.acknowledge(deliveries)
-                self._link.publish_marks(outcome.marks)
-                if outcome.facts_changed and self._facts_changed is not None:
-                    self._facts_changed()
-                if self._committed is not None:
-                    self._committed()
-                return
+                return result

@@ -16,7 +16,7 @@ from gateway.links.payloads import Reading, as_frame, dated_frame, heard_ms
 from gateway.store.transaction import Transaction
 from gateway.stored import BootRow, DatedFrame
 
-__all__ = ["Placed", "Touched", "place"]
+__all__ = ["Placed", "Touched", "move_received", "place"]
 
 _NOTICEABLE_MS = 1_000
 """A better offset moves stored rows only where they are off by more: radio jitter is not news."""
@@ -154,15 +154,19 @@ def _bracketed(tx: Transaction, device: str, clocks: _Clocks, *, now_ms: int) ->
             for later, known in clocks.of_boot.items()
             if later > boot and (began := known.started_ms()) is not None
         ]
-        latest_ms = min([*starts, *(row.received_ms for row in rows)])
+        bounds = [at_ms for at_ms in (*starts, *(row.received_ms for row in rows)) if at_ms >= CLOCK_KNOWN_MS]
+        latest_ms = min(bounds, default=None)
         before_ms = tx.newest_before_boot(device, boot)
         for row in rows:
             uptime_ms = as_frame(row).uptime_ms
             dated = _date(clock, uptime_ms, received_ms=max(row.received_ms, now_ms))
-            if dated is None:
+            if dated is None and latest_ms is None:  # came while the hub itself did not know the time
+                dated = Dated(row.received_ms, "bracket")
+            elif dated is None and latest_ms is not None:
                 end_ms = latest_ms - (last_ms - uptime_ms)
                 start_ms = None if before_ms is None else min(before_ms + uptime_ms, end_ms)
                 dated = Dated(end_ms, "bracket", start_ms, end_ms)
+            assert dated is not None
             fresh = _again(row, dated)
             if fresh != row:
                 moved.append(fresh)
@@ -177,8 +181,39 @@ def _dated(readings: list[Reading], clocks: _Clocks) -> Iterator[DatedFrame]:
         for frame in reading.frames:
             dated = _date(clock, frame.uptime_ms, received_ms=at_ms, wall_offset_ms=told_ms)
             if dated is None:  # narrowed afterwards, once its neighbours are known
-                dated = Dated(at_ms, "bracket", None, at_ms)
+                dated = Dated(at_ms, "bracket", None, at_ms if at_ms >= CLOCK_KNOWN_MS else None)
             yield dated_frame(frame, dated, received_ms=at_ms)
+
+
+def move_received(tx: Transaction, *, by_ms: int, since_record: int, from_ms: int, to_ms: int) -> Placed:
+    """Move what the hub's own clock dated wrong: nothing new, only moved rows.
+
+    Parameters
+    ----------
+    by_ms : int
+        By how much the clock was set.
+    since_record : int
+        Rows written after this one were received by the wrong clock.
+    from_ms, to_ms : int
+        When they were received, by the clock as it was before: so were the bounds of boots.
+    """
+    touched, moved = Touched(), 0
+    received = tx.frames_after(since_record)
+    tx.set_received([replace(row, received_ms=row.received_ms + by_ms) for row in received])
+    for device in sorted({row.device for row in received}):
+        clocks = {}
+        for row in tx.boots(device):
+            before = BootClock(row.anchors, row.wall)
+            after = clocks[row.boot] = before.moved(by_ms, from_ms=from_ms, to_ms=to_ms)
+            if after != before:
+                tx.save_boot(BootRow(device, row.boot, after.anchors, after.wall))
+                again = _redated(tx.frames_of_boot(device, row.boot, datings=("offset",)), after)
+                _move(tx, again, touched)
+                moved += len(again)
+        narrowed = _bracketed(tx, device, _Clocks(clocks, (), narrowing=True), now_ms=to_ms + by_ms)
+        _move(tx, narrowed, touched)
+        moved += len(narrowed)
+    return Placed((), moved, touched)
 
 
 def place(tx: Transaction, readings: tuple[Reading, ...]) -> Placed:

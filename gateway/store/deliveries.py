@@ -122,6 +122,17 @@ class DeliveryReads:
         ).fetchone()
         return found is not None
 
+    def last_record(self) -> int:
+        """The row id of the record row written last; whatever is written later has a higher one."""
+        return int(self._db.execute("SELECT coalesce(max(id), 0) FROM record").fetchone()[0])
+
+    def frames_after(self, record: int) -> tuple[DatedFrame, ...]:
+        """Frames of devices (not imported ones) written after a `last_record`, as they were written."""
+        rows = self._db.execute(
+            f"{FRAME_SQL} WHERE f.record > :record AND f.boot IS NOT NULL ORDER BY f.record", {"record": record}
+        )
+        return tuple(frame_of(row) for row in rows)
+
     def bracketed_frames(self, device: str) -> tuple[DatedFrame, ...]:
         """Frames of a device whose time is only known between two instants, by boot and seq."""
         rows = self._db.execute(
@@ -258,6 +269,14 @@ class DeliveryWrites(DeliveryReads):
         self._db.executemany(
             "UPDATE frame SET start_ms = :start_ms, end_ms = :end_ms, dating = :dating, earliest_ms = :earliest_ms, "
             "latest_ms = :latest_ms, crc = :crc WHERE record = (SELECT id FROM record WHERE ref = :ref)",
+            [frame_row(frame) for frame in frames],
+        )
+
+    def set_received(self, frames: Iterable[DatedFrame]) -> None:
+        """Give stored frames the instant of arrival they have here; nothing else of them changes."""
+        self._db.executemany(
+            "UPDATE frame SET received_ms = :received_ms, crc = :crc "
+            "WHERE record = (SELECT id FROM record WHERE ref = :ref)",
             [frame_row(frame) for frame in frames],
         )
 
