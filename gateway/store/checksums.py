@@ -47,9 +47,13 @@ def row_crc(values: tuple[object, ...]) -> int:
     Everything but bytes is taken as one JSON array, ``[length]`` standing for bytes; these
     follow in their order.
     """
-    blobs = [value for value in values if isinstance(value, bytes)]
-    plain = [[len(value)] if isinstance(value, bytes) else value for value in values] if blobs else values
-    crc = crc32(_encode(plain).encode("utf-8", "surrogatepass"))
+    blobs: tuple[bytes, ...] = ()
+    try:
+        text = _encode(values)
+    except TypeError:  # bytes are no JSON; most rows have none, and looking for them takes as long again
+        blobs = tuple(value for value in values if isinstance(value, bytes))
+        text = _encode([[len(value)] if isinstance(value, bytes) else value for value in values])
+    crc = crc32(text.encode("utf-8", "surrogatepass"))
     for blob in blobs:
         crc = crc32(blob, crc)
     return crc
