@@ -25,7 +25,7 @@ PAGE_BYTES = 4096
 _INDEX_INTERIOR, _TABLE_INTERIOR, _INDEX_LEAF, _TABLE_LEAF = 0x02, 0x05, 0x0A, 0x0D
 _LEAVES = (_INDEX_LEAF, _TABLE_LEAF)
 _INTERIORS = (_INDEX_INTERIOR, _TABLE_INTERIOR)
-_INT_BYTES = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
+_WIDTHS = (0, 1, 2, 3, 4, 6, 8)  # bytes of an integer, by serial type
 _MOST_PAYLOAD = 1_000_000_000  # SQLITE_MAX_LENGTH
 
 
@@ -88,6 +88,17 @@ class PageFile:
 
     def rows(self, root: int) -> Iterator[Row]:
         """The rows of the tree below a root page, as far as it can be followed."""
+        for number, kind, cells in self._tree(root):
+            if kind != _TABLE_INTERIOR:
+                yield from self._decoded(number, kind, cells)
+
+    def skip(self, root: int) -> None:
+        """Follow a tree without reading its rows, so that its pages are no orphans."""
+        for _ in self._tree(root):
+            pass
+
+    def _tree(self, root: int) -> Iterator[tuple[int, int, list[int]]]:
+        """(number, kind, offsets of the cells) of each page of a tree."""
         waiting = [root]
         while waiting:
             number = waiting.pop()
@@ -101,8 +112,7 @@ class PageFile:
                 self.unreadable += 1
                 continue
             waiting += reversed(children)
-            if kind != _TABLE_INTERIOR:
-                yield from self._decoded(number, kind, cells)
+            yield number, kind, cells
 
     def orphans(self) -> Iterator[Page]:
         """Leaf pages that no tree read so far led to and that are not free, with their rows."""
@@ -225,23 +235,28 @@ def _record(payload: bytes) -> tuple[Value, ...]:
     values: list[Value] = []
     body = header_bytes
     while at < header_bytes:
-        serial, at = _varint(payload, at)
-        value, body = _value(payload, serial, body)
-        values.append(value)
+        serial = payload[at]
+        at += 1
+        if serial >= 0x80:  # a long text; all else has a serial type of one byte
+            serial, at = _varint(payload, at - 1)
+        width = _WIDTHS[serial] if serial < 7 else 0
+        if width:
+            values.append(int.from_bytes(_bytes(payload, body, body + width), "big", signed=True))
+            body += width
+        else:
+            value, body = _value(payload, serial, body)
+            values.append(value)
     if at != header_bytes or body != len(payload):
         raise _Damaged
     return tuple(values)
 
 
 def _value(payload: bytes, serial: int, at: int) -> tuple[Value, int]:
-    """(value, offset behind it) of one column."""
+    """(value, offset behind it) of one column that is no stored integer."""
     if serial == 0:
         return None, at
     if serial in (8, 9):
         return serial - 8, at
-    if serial in _INT_BYTES:
-        end = at + _INT_BYTES[serial]
-        return int.from_bytes(_bytes(payload, at, end), "big", signed=True), end
     if serial == 7:
         return struct.unpack(">d", _bytes(payload, at, at + 8))[0], at + 8
     if serial < 12:

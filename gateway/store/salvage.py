@@ -201,12 +201,11 @@ def _read_trees(
             _insert(db, table, pages.rows(trees[name]))
         unreadable[name] = pages.unreadable - before + (name not in trees)
     for name, index in _NAMES_BY_INDEX.items():
-        if index in trees:
-            _insert(db, tables[name], _named_rows(name, pages.rows(trees[index])))
+        if index in trees and unreadable[name]:
+            _insert(db, tables[name], _named_rows(name, pages.rows(trees.pop(index))))
     for name, root in trees.items():
-        if name not in tables and name not in _NAMES_BY_INDEX.values():
-            for _ in pages.rows(root):  # marks the pages as known; an index says nothing new
-                pass
+        if name not in tables:
+            pages.skip(root)
     return unreadable
 
 
