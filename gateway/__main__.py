@@ -22,8 +22,12 @@ from gateway.ask.records import heading, open_record, record_text
 from gateway.config import load as load_config
 from gateway.errors import ConfigError, ImportRefused, ScentwalkError
 from gateway.links.clock import SystemClock
+from gateway.measure.days import local_day
 from gateway.model import RecordRef
 from gateway.store import Snapshot, check_readable
+from gateway.store.backup import backup
+from gateway.store.export import export
+from gateway.store.verify import verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,6 +40,8 @@ __all__ = ["main", "print_answer"]
 
 _EPILOG = "Each command explains itself: scentwalk COMMAND --help"
 _SOURCES_SHOWN = 3
+_EXPORT_LEASE_S = 600.0
+"""An export reads the whole file; a page's snapshot lives for seconds."""
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -103,6 +109,16 @@ def _add_writing(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     wrong.add_argument("--reason", required=True)
     undo = add("undo", "Take a mark back.")
     undo.add_argument("number", type=int)
+
+    backup = add("backup", "Write one state of the database to a file, while the hub runs as well.")
+    backup.add_argument("file", type=Path)
+    restoring = add("restore", "Make the database what a backup says.")
+    restoring.add_argument("file", type=Path)
+    exporting = add("export", "Write every event and day as tables, in folders by hub and date.")
+    exporting.add_argument("folder", type=Path)
+    exporting.add_argument("--format", choices=("csv", "jsonl", "parquet"), default="csv")
+    exporting.add_argument("--hub", default="home", help="the hub's name in the folders")
+    add("check", "Check every page, reference and checksum of the database.")
 
     device = add("device", "List devices, or let one serve other pets.")
     device.add_argument("action", choices=("list", "bind"))
@@ -285,6 +301,37 @@ def _device(options: argparse.Namespace, config: Config) -> int:
     return 0
 
 
+# --- the file ------------------------------------------------------------------------------------
+
+
+def _backup(options: argparse.Namespace, config: Config) -> int:
+    backup(_database(options, config), options.file)
+    print(f"Backed up to {options.file}.")
+    return 0
+
+
+def _restore(options: argparse.Namespace, config: Config) -> int:
+    return _write(options, config, "restore", file=str(options.file.resolve()))
+
+
+def _export(options: argparse.Namespace, config: Config) -> int:
+    path = _database(options, config)
+    check_readable(path)
+    with Snapshot(path, lease_s=_EXPORT_LEASE_S) as reader:
+        zones = reader.household().zones
+        written = export(
+            reader, options.folder, kind=options.format, hub=options.hub, date_of=lambda at_ms: local_day(at_ms, zones)
+        )
+    print(f"Wrote {len(written)} files below {options.folder}.")
+    return 0
+
+
+def _check(options: argparse.Namespace, config: Config) -> int:
+    report = verify(_database(options, config))
+    print("\n".join(report.lines()))
+    return 0 if report.is_sound else 1
+
+
 # --- running -------------------------------------------------------------------------------------
 
 
@@ -339,6 +386,10 @@ _COMMANDS = {
     "wrong": _wrong,
     "undo": _undo,
     "device": _device,
+    "backup": _backup,
+    "restore": _restore,
+    "export": _export,
+    "check": _check,
     "serve": _serve,
     "demo": _demo,
 }

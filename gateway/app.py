@@ -37,14 +37,15 @@ from gateway.links.rollups import Rollups
 from gateway.measure.days import add_days, day_interval, local_day
 from gateway.ontology.load import load as load_ontology
 from gateway.store import Database, Snapshot
+from gateway.store.backup import restore
+from gateway.store.room import BALLAST_BYTES
 from gateway.store.writer import Writer
-from gateway.web import LOOPBACK_HOSTS, Services, create_app
+from gateway.web import LOOPBACK_HOSTS, Done, Services, create_app
 
 if TYPE_CHECKING:
     from gateway.config import Config
     from gateway.dialogue import Answer
     from gateway.store import Transaction
-    from gateway.web import Done
 
 __all__ = ["Gateway", "listening_socket", "mqtt_settings", "run_command_anywhere", "serve"]
 
@@ -55,6 +56,9 @@ _WATCH_EVERY_MS = 900_000
 """Hard floors are looked at every quarter of an hour of the home's clock, and after commits."""
 _WATCH_PAUSE_S = 1.0
 """After commits at most once in so many real seconds: a device that empties its ring makes many."""
+_DAY_MS = 86_400_000
+_PURGED_AT_ONCE = 2_000
+"""Raw rows let go in one transaction: ingest waits for it no longer than for a commit."""
 _PAGE_ENDS_S = 2
 _GRAPH_LEASE_S = 3600.0
 """Longer than the first compact graph of a million edges takes on the slowest board."""
@@ -177,6 +181,8 @@ class Gateway:
             Further tasks of the same group; when one of them fails, everything ends.
         """
         await self._must_have_a_zone()
+        if self.database.salvage is not None:  # what was saved are rows; what follows from them is made again
+            await self.writer.run(lambda tx: Rollups(self._ontology).rebuild(tx, tx.household()))
         for number in (signal.SIGTERM, signal.SIGINT):
             self._loop.add_signal_handler(number, self.stop)
         try:
@@ -218,6 +224,15 @@ class Gateway:
             pass
         await self.writer.run(partial(refresh_facts, ontology=self._ontology))
 
+    async def keep_to_retention(self) -> None:
+        """Let raw rows and dead letters older than the configuration says go; sums and cited rows stay."""
+        now_ms = self.clock.now_ms()
+        raw_ms = now_ms - self.config.retention.raw_days * _DAY_MS
+        letters_ms = now_ms - self.config.retention.dead_letter_days * _DAY_MS
+        while (await self.writer.run(lambda tx: tx.purge(before_ms=raw_ms, most=_PURGED_AT_ONCE))).rows:
+            pass
+        await self.writer.run(lambda tx: tx.purge_dead_letters(before_ms=letters_ms))
+
     async def keep_graph(self) -> None:
         """Write the compact graph of a large home again where it is due.
 
@@ -244,6 +259,7 @@ class Gateway:
             self._changed.clear()
             await self.learn_now()
             await self.keep_graph()
+            await self.keep_to_retention()
             home = await self.writer.run(lambda tx: tx.household())
             tomorrow = add_days(local_day(self.clock.now_ms(), home.zones), 1)
             due_ms = day_interval(tomorrow, home.zones).start_ms + _LEARN_AFTER_MS
@@ -299,7 +315,7 @@ class Gateway:
             ask=self.ask,
             now_ms=self.clock.now_ms,
             command=self.command,
-            banner=lambda: self._banner,
+            banner=self._banners,
             version=version("scentwalk"),
             token_file=door.token_file,
             hosts=LOOPBACK_HOSTS | {self.config.web.host},
@@ -322,6 +338,11 @@ class Gateway:
             server.should_exit = True
             await serving
             close_door(self.database.path)
+
+    def _banners(self) -> str | None:
+        """What stands on top of every page: simulated data, a damaged file, a full disk."""
+        found = (*(() if self._banner is None else (self._banner,)), *self.database.alarms())
+        return " ".join(found) or None
 
     def _in_writer(self, write: Callable[[Transaction], Result]) -> Result:
         """Run a write from a worker thread of the page and wait for it."""
@@ -346,8 +367,17 @@ class Gateway:
             self._conversations.pop(next(iter(self._conversations)))
         return number, answer
 
+    def _restore(self, source: Path) -> Done:
+        """Make the database what a backup says, between two transactions."""
+        alone = self.writer.run_alone(partial(restore, source))
+        asyncio.run_coroutine_threadsafe(alone, self._loop).result()
+        self._loop.call_soon_threadsafe(self._changed.set)
+        return Done(f"Restored from {source}.")
+
     def command(self, name: str, args: Mapping[str, str]) -> Done:
         """Run a write by name. Called from a worker thread of the page."""
+        if name == "restore":
+            return self._restore(Path(args.get("file", "")))
         done = self._in_writer(lambda tx: run_command(tx, name, args, now_ms=self.clock.now_ms()))
         self._loop.call_soon_threadsafe(self._changed.set)
         self._loop.call_soon_threadsafe(self._committed.set)
@@ -366,7 +396,7 @@ async def serve(config: Config, path: Path, *, web_port: int | None, say: Callab
     port = config.web.port if web_port is None else web_port
     with ExitStack() as stack:
         listener = stack.enter_context(listening_socket(config.web.host, port, option="--web-port"))
-        database = stack.enter_context(Database(path))
+        database = stack.enter_context(Database(path, ballast_bytes=BALLAST_BYTES))
         gateway = Gateway(config, SystemClock(), database)
         host, bound = listener.getsockname()[:2]
         say(f"The page is at http://{host}:{bound}. Ctrl-C ends.")
@@ -386,6 +416,9 @@ def run_command_anywhere(path: Path, command: str, args: Mapping[str, str]) -> t
     except DatabaseBusy:
         return send_command(read_door(path), command, dict(args))
     with database:
+        if command == "restore":
+            restore(Path(args.get("file", "")), database)
+            return f"Restored from {args.get('file', '')}.", None
         ontology = load_ontology()
         with database.transaction() as tx:
             done = run_command(tx, command, args, now_ms=SystemClock().now_ms())

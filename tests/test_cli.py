@@ -301,3 +301,27 @@ def test_a_new_tracker_takes_over_from_the_one_worn_before(home):
         periods = {device: (start, end) for device, start, end in rows}
     assert periods["tracker-1"][1] == periods["tracker-2"][0]
     assert periods["tracker-2"][1] is None
+
+
+def test_a_backup_is_sound_and_a_restore_gives_back_what_was_there(home, tmp_path):
+    backup = tmp_path / "backup.db"
+    assert scentwalk("backup", backup, "--db", home).returncode == 0
+    assert scentwalk("check", "--db", backup).returncode == 0
+    logged = scentwalk("log", "--pet", "max", "--what", "bath", "--at", "2026-07-01", "--db", home)
+    assert logged.returncode == 0, logged.stderr
+    restored = scentwalk("restore", backup, "--db", home)
+    assert restored.returncode == 0, restored.stderr
+    with sqlite3.connect(home) as db:
+        assert db.execute("SELECT count(*) FROM text_record WHERE object = 'bath'").fetchone() == (0,)
+        assert db.execute("SELECT name FROM pet").fetchall() == [("Max",)]
+
+
+def test_an_export_holds_every_event_and_day(cats, tmp_path):
+    done = scentwalk("export", tmp_path / "out", "--format", "jsonl", "--db", cats)
+    assert done.returncode == 0, done.stderr
+    files = sorted((tmp_path / "out").rglob("*.jsonl"))
+    rows = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    with sqlite3.connect(cats) as db:
+        (events,) = db.execute("SELECT count(*) FROM frame").fetchone()
+        (days,) = db.execute("SELECT count(*) FROM day").fetchone()
+    assert len(rows) == events + days
