@@ -181,8 +181,7 @@ class Gateway:
             Further tasks of the same group; when one of them fails, everything ends.
         """
         await self._must_have_a_zone()
-        if self.database.salvage is not None:  # what was saved are rows; what follows from them is made again
-            await self.writer.run(lambda tx: Rollups(self._ontology).rebuild(tx, tx.household()))
+        await self.writer.run(self._rebuild_if_due)
         for number in (signal.SIGTERM, signal.SIGINT):
             self._loop.add_signal_handler(number, self.stop)
         try:
@@ -202,6 +201,12 @@ class Gateway:
             for number in (signal.SIGTERM, signal.SIGINT):
                 self._loop.remove_signal_handler(number)
             self.writer.close()
+
+    def _rebuild_if_due(self, tx: Transaction) -> None:
+        """After a damaged file was saved: its rows are there, what follows from them is made again."""
+        if tx.meta("rebuild_due") == "1":
+            Rollups(self._ontology).rebuild(tx, tx.household())
+            tx.set_meta("rebuild_due", "0")
 
     async def _wait_for_stop(self) -> None:
         await self._stop.wait()
@@ -229,7 +234,9 @@ class Gateway:
         now_ms = self.clock.now_ms()
         raw_ms = now_ms - self.config.retention.raw_days * _DAY_MS
         letters_ms = now_ms - self.config.retention.dead_letter_days * _DAY_MS
-        while (await self.writer.run(lambda tx: tx.purge(before_ms=raw_ms, most=_PURGED_AT_ONCE))).rows:
+        while (
+            await self.writer.run(lambda tx: tx.purge(before_ms=raw_ms, most=_PURGED_AT_ONCE))
+        ).rows >= _PURGED_AT_ONCE:
             pass
         await self.writer.run(lambda tx: tx.purge_dead_letters(before_ms=letters_ms))
 
@@ -371,6 +378,8 @@ class Gateway:
         """Make the database what a backup says, between two transactions."""
         alone = self.writer.run_alone(partial(restore, source))
         asyncio.run_coroutine_threadsafe(alone, self._loop).result()
+        marks = self._in_writer(lambda tx: tx.all_marks())
+        self._loop.call_soon_threadsafe(self.link.publish_marks, marks)
         self._loop.call_soon_threadsafe(self._changed.set)
         return Done(f"Restored from {source}.")
 

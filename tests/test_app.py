@@ -249,3 +249,21 @@ def test_a_hub_without_a_household_refuses_to_start_naming_the_command(tmp_path)
     _, problem = done.communicate(timeout=HANG_GUARD_S)
     assert done.returncode == 2
     assert "household import" in problem
+
+
+def test_a_backup_is_restored_into_the_hub_that_runs(hub, tmp_path):
+    _, config, database, _ = hub
+    deadline = time.monotonic() + HANG_GUARD_S
+    while not database.with_name("home.db.door").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    for arguments in (
+        ("backup", tmp_path / "backup.db"),
+        ("log", "--pet", "max", "--what", "bath", "--at", "2026-07-01"),
+        ("restore", tmp_path / "backup.db"),
+    ):
+        command = start(*arguments, "--config", config)
+        told = command.communicate(timeout=HANG_GUARD_S)
+        assert command.returncode == 0, told
+    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as db:
+        assert db.execute("SELECT count(*) FROM text_record WHERE object = 'bath'").fetchone() == (0,)
