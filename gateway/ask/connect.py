@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gateway.ask.adjacency import LEAST_EDGES, kept_graph, walkable_in
+from gateway.ask.adjacency import LARGE_ERROR, LEAST_EDGES, kept_graph, walkable_in
 from gateway.graph.adjacency import Graph, build, in_view, is_live
 from gateway.graph.assemble import Subgraph, assemble
 from gateway.graph.walk import Ranking, walk
@@ -79,7 +79,7 @@ def connect(
     if not chains or not seeds:
         account = (f"household view: {graph.vertex_count} vertices, {graph.pair_count} pairs; no candidate, no tree",)
         return Connected((), (), by_ref, (), account)
-    ranking = walk(graph, seeds)
+    ranking = walk(graph, seeds, tol=LARGE_ERROR) if len(links) >= LEAST_EDGES else walk(graph, seeds)
     required = frozenset(vertex for vertex in anchors if vertex is not None)
     if len(required) < 2:
         return Connected((), (), by_ref, (), ("the pet or the sign is not in the household view; no tree",))
