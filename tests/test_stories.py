@@ -32,8 +32,8 @@ STORIES = (
 SEED = 0
 REDRAWN = 1
 MORE_REDRAWN = (2, 3, 4, 5)
-WORDS = 170
-"""160 are the aim where a change is explained; a two-word brand in each clause may pass it."""
+WORDS = 165
+"""About 160 where a change is explained; a brand of three words in each clause may pass it."""
 
 pytestmark = [pytest.mark.story, pytest.mark.timeout(900)]
 
@@ -79,4 +79,5 @@ def _is_short(played):
     text = " ".join(played.answer["text"])
     for cite in cites:
         text = text.replace(cite, "")
-    assert len(text.split()) <= WORDS, text
+    words = [word for word in text.split() if any(letter.isalnum() for letter in word)]
+    assert len(words) <= WORDS, text
