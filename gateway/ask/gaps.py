@@ -166,7 +166,7 @@ def _since(scene: Scene, draft: Draft, figure: Figure, first: str) -> None:
         f"Since then {amount(found.now or 0.0, later.measured.unit)} a day, {against}, {dates}",
         cite=scene.ontology.device_kinds[figure.devices[0].kind].cite,
         refs=later.refs,
-        values=later.values(),
+        values=tuple(value for value in later.values() if value.name != "verdict"),  # seen, not judged
         window=window,
         about=(f"pet:{figure.pet.id}", f"series:{figure.series}"),
     )
