@@ -149,6 +149,8 @@ class Tracker:
         self._process.kill()
         self._process.wait()
         self._reader.join()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
         self._process = None
 
 
