@@ -481,7 +481,7 @@ def _between_records(tx: Transaction, device: str, part: _Part, *, sealed: bool)
     """Covered ms by slot, from records whose numbers follow each other. Of a sealed day only
     where one of the two came after its sealing: what lies between others is in its sums.
     """
-    gaps: list[Interval] = []
+    heard: list[list[int]] = []  # [from, to] of stretches; what follows each other makes one
     last: tuple[int | None, int | None, int, bool] | None = None
     signs = tx.signs_of_life(
         device,
@@ -499,11 +499,15 @@ def _between_records(tx: Transaction, device: str, part: _Part, *, sealed: bool)
             follows = boot is None or (seq is not None and last[1] is not None and seq == last[1] + 1)
             longest_ms = IMPORT_GAP_MS if boot is None else BOWL_GAP_MS
             if follows and 0 < at_ms - last[2] <= longest_ms:
-                gaps.append(Interval(last[2], at_ms))
+                if heard and heard[-1][1] == last[2]:
+                    heard[-1][1] = at_ms
+                else:
+                    heard.append([last[2], at_ms])
         last = (boot, seq, at_ms, is_new)
     covered: dict[int, int] = defaultdict(int)
-    for gap in merge_intervals(gaps):
-        for slot, covered_ms in split_over_slots(Sample(device, gap.start_ms, gap.end_ms, gap.length_ms), part.day):
+    for whole in merge_intervals(Interval(start_ms, end_ms) for start_ms, end_ms in heard):
+        spread = Sample(device, whole.start_ms, whole.end_ms, whole.length_ms)
+        for slot, covered_ms in split_over_slots(spread, part.day):
             covered[slot] += covered_ms
     return covered
 
