@@ -36,6 +36,8 @@ _FALL_MG = 25_000
 _FALL_MG_PER_MS = 0.25
 """25 g or more faster than 0.25 g/s is no cat's meal: of 793 real visits the quickest large
 one that nobody doubts ran at 0.22 g/s, those of an emptied bowl at up to 3.9 g/s."""
+_HEAVIEST_MG = 160_000_000
+"""160 kg: the heaviest dog on record weighed 155.6 kg (Zorba, 1989)."""
 _MAIN = {
     wire.BEAT: ("battery", "permille"),
     wire.MEAL: ("removed", "mg"),
@@ -175,6 +177,12 @@ def eaten_too_fast(removed_mg: int, lasted_ms: int) -> str | None:
 
 
 def _set_aside(code: int, values: tuple[int | str, ...]) -> str | None:
+    """Why a record is kept but never counted, or None where it is counted."""
+    if code == wire.WEIGHT:
+        weight_mg = _field(code, values, "weight")
+        if 0 < weight_mg <= _HEAVIEST_MG:
+            return None
+        return f"{weight_mg / 1e6:.6g} kg is no pet's weight; not counted"
     if code != wire.MEAL:
         return None
     removed_mg, lasted_ms = _field(code, values, "removed"), _field(code, values, "lasted")
