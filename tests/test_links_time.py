@@ -12,8 +12,7 @@ from firmware_bridge import wire
 from gateway.links.dating import BootClock, Heard, clock_set_by_ms
 from gateway.links.hubclock import HubClock
 from gateway.links.inbox import Delivery, Inbox
-from gateway.links.ingest import CommitRule, Ingest, store_readings
-from gateway.links.payloads import read_payload
+from gateway.links.ingest import CommitRule, Ingest
 from gateway.links.rollups import Rollups
 from gateway.model import Binding, Device, Household, Pet, RawFrame, RecordRef, ZonePeriod
 from gateway.ontology.load import load
@@ -265,20 +264,3 @@ def test_a_boot_heard_in_1970_is_as_well_known_after_the_clock_is_set_as_if_it_h
         moved = unset.moved(by, from_ms=0, to_ms=DAY)
         right = BootClock().learn(Heard(sent, received + by, None) for sent, received in heard)
         assert moved == right
-
-
-def test_a_device_clock_thirty_minutes_behind_for_two_events_is_put_right_when_it_is_corrected(database):
-    """Field report 6: the two move by +1,800 s and say so, the third does not."""
-    behind = NOON - 30 * MINUTE
-    told = [
-        (1, [beat(0)], MINUTE, behind + MINUTE),
-        (2, [meal(10 * MINUTE)], 10 * MINUTE, behind + 10 * MINUTE),
-        (3, [meal(20 * MINUTE)], 20 * MINUTE, behind + 20 * MINUTE),
-        (4, [meal(30 * MINUTE)], 30 * MINUTE, NOON + 30 * MINUTE),
-    ]
-    for first, records, sent, wall in told:
-        raw = RawFrame("mqtt", "bowl-max", NOON + sent, wire.pack_message(1, first, records, sent, wall))
-        with database.transaction() as tx:
-            store_readings(tx, (read_payload(raw),), rollups=ROLLUPS)
-    found = [(row.dating, row.end_ms - NOON) for row in rows(database) if row.kind == "meal"]
-    assert found == [("corrected", 10 * MINUTE), ("corrected", 20 * MINUTE), ("wall", 30 * MINUTE)]
