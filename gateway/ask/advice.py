@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gateway.ask.amounts import logged_level
 from gateway.ask.blame import exposures, say_exposures
-from gateway.ask.change import figure_claim, not_captured, say_verdict, verdict_words
+from gateway.ask.change import figure_claim, figure_seen, say_verdict, verdict_words
 from gateway.ask.figures import compare_window
 from gateway.ask.floors import say_floors
 from gateway.ask.lookups import last_weights
@@ -83,11 +83,8 @@ def need_vet(scene: Scene, draft: Draft, pet: Pet, window: Window) -> None:
 def enough(scene: Scene, question: Question, draft: Draft, pet: Pet, window: Window) -> None:
     """Answer "is he drinking enough?": against the pet's own usual, which is no ration."""
     observed = scene.ontology.properties[str(question.metric)]
-    if not_captured(scene, draft, pet, observed):
-        return
-    figure = compare_window(scene, pet, observed, window)
+    figure = figure_seen(scene, draft, pet, observed, window)
     if figure is None:
-        draft.say(NoticeKind.SHORT, f"Nothing of {pet.name}'s {observed.owner} has been recorded yet", slot=observed.id)
         return
     if figure.verdict is Verdict.CANNOT_TELL:
         say_verdict(scene, draft, figure, None)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "as_usual",
     "figure_claim",
+    "figure_seen",
     "how_clearly",
     "if_seen",
     "name_unclear",
@@ -63,6 +64,16 @@ def not_captured(scene: Scene, draft: Draft, pet: Pet, observed: Property) -> bo
     if scene.reader.first_date(scene.ontology.series_id(pet.id, observed.id)) is not None:
         draft.say(NoticeKind.ABSENCE, "It was recorded earlier, but no such device serves the pet now")
     return True
+
+
+def figure_seen(scene: Scene, draft: Draft, pet: Pet, observed: Property, window: Window) -> Figure | None:
+    """The window against the pet's usual; None, with the reason said, where nothing records it or has yet."""
+    if not_captured(scene, draft, pet, observed):
+        return None
+    figure = compare_window(scene, pet, observed, window)
+    if figure is None:
+        draft.say(NoticeKind.SHORT, f"Nothing of {pet.name}'s {observed.owner} has been recorded yet", slot=observed.id)
+    return figure
 
 
 def _shared(scene: Scene, draft: Draft, pet: Pet, observed: Property) -> bool:

@@ -21,10 +21,9 @@ from gateway.ask.absent import (
 )
 from gateway.ask.causes import LAG_MS, Candidates, find_candidates
 from gateway.ask.chains import chain_claims, date_of
-from gateway.ask.change import as_usual, figure_claim, how_clearly, if_seen, not_captured, say_verdict
+from gateway.ask.change import as_usual, figure_claim, figure_seen, how_clearly, if_seen, say_verdict
 from gateway.ask.connect import Connected, connect
 from gateway.ask.disagree import say_disagreements
-from gateway.ask.figures import compare_window
 from gateway.ask.wording import count_word, first_upper, joined, possessive
 from gateway.dialogue import EvidenceClass, NoticeKind
 from gateway.measure.days import day_interval
@@ -101,11 +100,8 @@ def _began(figure: Figure, scene: Scene) -> Interval:
 def explain_change(scene: Scene, question: Question, draft: Draft, pet: Pet, window: Window) -> None:
     """Answer "why is it up (or down)?" for one pet and one property."""
     observed = scene.ontology.properties[str(question.metric)]
-    if not_captured(scene, draft, pet, observed):
-        return
-    figure = compare_window(scene, pet, observed, window)
+    figure = figure_seen(scene, draft, pet, observed, window)
     if figure is None:
-        draft.say(NoticeKind.SHORT, f"Nothing of {pet.name}'s {observed.owner} has been recorded yet", slot=observed.id)
         return
     found = sign_behind(scene, figure, question.direction)
     if found is None:

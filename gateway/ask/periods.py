@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gateway.ask.change import as_usual, figure_claim, if_seen, not_captured, say_verdict
+from gateway.ask.change import as_usual, figure_claim, figure_seen, if_seen, not_captured, say_verdict
 from gateway.ask.figures import cite_of, compare_window, total_of
 from gateway.ask.floors import say_floors
 from gateway.ask.lookups import last_weights
@@ -37,11 +37,8 @@ def trend(scene: Scene, question: Question, draft: Draft, pet: Pet, window: Wind
     observed = scene.ontology.properties[str(question.metric)]
     if observed.id in ("intake", "meals"):
         say_floors(scene, draft, pet)
-    if not_captured(scene, draft, pet, observed):
-        return
-    figure = compare_window(scene, pet, observed, window)
+    figure = figure_seen(scene, draft, pet, observed, window)
     if figure is None:
-        draft.say(NoticeKind.SHORT, f"Nothing of {pet.name}'s {observed.owner} has been recorded yet", slot=observed.id)
         return
     say_verdict(scene, draft, figure, question.direction)
     if observed.caveat:
