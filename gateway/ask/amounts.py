@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING
 from gateway.ask.change import not_captured
 from gateway.ask.figures import Total, cite_of, compare_window, total_of
 from gateway.ask.floors import say_floors
-from gateway.ask.wording import amount, clock_time, day, day_range, first_upper, joined, per_day, possessive, usual_of
+from gateway.ask.wording import (
+    amount,
+    being,
+    clock_time,
+    day,
+    day_range,
+    first_upper,
+    joined,
+    per_day,
+    possessive,
+    usual_of,
+)
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import SLOT_MS, dates_between, local_day
 from gateway.model import RecordRef, Verdict
@@ -245,7 +256,12 @@ def logged_level(scene: Scene, draft: Draft, pet: Pet, observed: Property) -> No
     ]
     if not entries:
         kind = scene.ontology.device_kinds[observed.captured_by[0]]
-        draft.say(NoticeKind.SHORT, f"{pet.name}'s {observed.owner} is not on file", slot=observed.id, device=kind.id)
+        draft.say(
+            NoticeKind.SHORT,
+            f"{pet.name}'s {being(observed.owner)} not on file",
+            slot=observed.id,
+            device=kind.id,
+        )
         word = kind.word if kind.id != "people" else "your log"
         draft.say(NoticeKind.ABSENCE, f"{first_upper(word)} would record it", slot=observed.id, device=kind.id)
         return

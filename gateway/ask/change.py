@@ -13,7 +13,7 @@ from gateway.ask.energy import same_energy
 from gateway.ask.figures import Figure, also_text, change_text, cite_of, compare_window
 from gateway.ask.gaps import say_gap
 from gateway.ask.thin import say_thin
-from gateway.ask.wording import day, day_range, first_upper, joined, per_day, percent, possessive
+from gateway.ask.wording import being, day, day_range, first_upper, is_or_are, joined, per_day, percent, possessive
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import add_days
 from gateway.measure.outlook import outlook
@@ -56,7 +56,7 @@ def not_captured(scene: Scene, draft: Draft, pet: Pet, observed: Property) -> bo
     kind = scene.ontology.device_kinds[observed.captured_by[0]]
     draft.say(
         NoticeKind.SHORT,
-        f"{pet.name}'s {observed.owner} is not recorded here, so whether it changed can't be told",
+        f"{pet.name}'s {being(observed.owner)} not recorded here, so whether it changed can't be told",
         slot=observed.id,
         device=kind.id,
     )
@@ -218,15 +218,18 @@ def _opening(figure: Figure, asked: str | None, *, there: bool) -> tuple[NoticeK
     if there and verdict is not Verdict.USUAL:
         clear = how_clearly(figure)
         if asked is None:
-            return NoticeKind.SHORT, f"{first_upper(owner)} is {clear} {_WAY[verdict]}"
+            return NoticeKind.SHORT, f"{first_upper(being(owner))} {clear} {_WAY[verdict]}"
         return NoticeKind.SHORT, f"Yes, {clear} {'more' if verdict is Verdict.UP else 'less'}"
     if there:
         lead = "Yes: " if asked == "same" else ""
-        return NoticeKind.SHORT, f"{lead}{name}'s {owner} is as usual"
+        return NoticeKind.SHORT, f"{lead}{name}'s {being(owner)} as usual"
     if verdict is Verdict.USUAL:
         return NoticeKind.PREMISE, f"No {'rise' if asked == 'up' else 'drop'} shows in {_what(figure)}"
     against = "as usual" if asked == "same" else str(asked)
-    return NoticeKind.PREMISE, f"No: {name}'s {owner} is {how_clearly(figure)} {_WAY[verdict]}, not {against}"
+    return (
+        NoticeKind.PREMISE,
+        f"No: {name}'s {being(owner)} {how_clearly(figure)} {_WAY[verdict]}, not {against}",
+    )
 
 
 def _what(figure: Figure) -> str:
@@ -333,7 +336,7 @@ def as_usual(
     draft.claim(
         "as_usual",
         EvidenceClass.MEASURED,
-        f"{first_upper(joined(words))} {'is' if len(words) == 1 else 'are'} as usual",
+        f"{first_upper(joined(words))} {is_or_are(words)} as usual",
         cite=cite_of(scene, devices),
         refs=tuple(ref for figure in usual for ref in figure.refs),
         values=tuple(value for figure in usual for value in _prefixed(figure)),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gateway.ask.wording import amount, day_range, percent, percent_range, possessive, usual_of
+from gateway.ask.wording import amount, being, day_range, percent, percent_range, possessive, usual_of
 from gateway.dialogue import Quantity
 from gateway.measure.days import add_days
 from gateway.measure.grid import aggregate
@@ -192,7 +192,7 @@ def also_text(figure: Figure) -> str:
     """A changed figure that was not asked about, in short: "Night restlessness is up too, 48 %"."""
     comparison = figure.measured.comparison
     way = "up" if (comparison.change or 0.0) > 0 else "down"
-    return f"{figure.observed.owner} is {way} too, {percent(comparison.change or 0.0)}"
+    return f"{being(figure.observed.owner)} {way} too, {percent(comparison.change or 0.0)}"
 
 
 def _untold(figure: Figure, dates: str) -> str:

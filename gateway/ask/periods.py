@@ -9,7 +9,7 @@ from gateway.ask.figures import cite_of, compare_window, total_of
 from gateway.ask.floors import say_floors
 from gateway.ask.lookups import last_weights
 from gateway.ask.sources import cite, class_of
-from gateway.ask.wording import day, day_range, first_upper, joined, per_day, percent
+from gateway.ask.wording import being, day, day_range, first_upper, joined, per_day, percent
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import add_days, local_day
 from gateway.measure.onset import onset
@@ -270,7 +270,7 @@ def overview(scene: Scene, draft: Draft, pet: Pet, window: Window) -> None:
     unclear = [figure for figure in figures if figure.verdict is Verdict.CANNOT_TELL]
     dates = day_range(window.first_date, window.last_date, year_of=scene.today)
     if changed:
-        named = joined([f"{figure.observed.owner} is {figure.verdict.value}" for figure in changed])
+        named = joined([f"{being(figure.observed.owner)} {figure.verdict.value}" for figure in changed])
         draft.say(NoticeKind.SHORT, f"{first_upper(named)} ({dates})")
     elif len(unclear) < len(figures):
         draft.say(NoticeKind.SHORT, f"Nothing the devices measure is outside {pet.name}'s usual ({dates})")

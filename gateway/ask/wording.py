@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "amount",
+    "being",
     "clock_time",
     "count_word",
     "day",
     "day_range",
     "first_upper",
+    "is_or_are",
     "joined",
     "per_day",
     "percent",
@@ -167,6 +169,19 @@ def joined(words: Sequence[str], *, last: str = "and") -> str:
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} {last} {words[-1]}"
+
+
+def is_or_are(names: Sequence[str]) -> str:
+    """The verb behind these names: "rest is", "meals are", "breaths a minute asleep are"."""
+    if len(names) != 1:
+        return "are"
+    words = names[0].split()
+    return "are" if any(word.endswith("s") and not word.endswith("ss") for word in (words[0], words[-1])) else "is"
+
+
+def being(name: str) -> str:
+    """The name with its verb: "rest is", "meals are"."""
+    return f"{name} {is_or_are([name])}"
 
 
 def count_word(number: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gateway.ask.wording import day, day_range, first_upper, joined, possessive
+from gateway.ask.wording import day, day_range, first_upper, is_or_are, joined, possessive
 from gateway.measure.alarms import FloorKind
 from gateway.measure.days import add_days, local_day
 from gateway.model import Household, Pet, PetStatus, Verdict
@@ -101,8 +101,12 @@ def _heard(weeks: tuple[_Week, ...], as_of: str) -> str:
     return f"{days}, {used} of {weeks[0].days_expected} days"
 
 
+def _owners(weeks: tuple[_Week, ...]) -> list[str]:
+    return [week.observed.owner for week in weeks]
+
+
 def _names(weeks: tuple[_Week, ...]) -> str:
-    return joined([week.observed.owner for week in weeks])
+    return joined(_owners(weeks))
 
 
 def _compared(pet: Pet, weeks: tuple[_Week, ...], as_of: str) -> str:
@@ -112,10 +116,10 @@ def _compared(pet: Pet, weeks: tuple[_Week, ...], as_of: str) -> str:
     for verdict, word in ((Verdict.UP, "above"), (Verdict.DOWN, "below")):
         moved = tuple(week for week in clear if week.verdict is verdict)
         if moved:
-            sides.append(f"{_names(moved)} {'is' if len(moved) == 1 else 'are'} {word} {possessive(pet)} usual")
+            sides.append(f"{_names(moved)} {is_or_are(_owners(moved))} {word} {possessive(pet)} usual")
     if sides:
         same = tuple(week for week in clear if week.verdict is Verdict.USUAL)
-        rest = f" {first_upper(_names(same))} {'is' if len(same) == 1 else 'are'} as usual." if same else ""
+        rest = f" {first_upper(_names(same))} {is_or_are(_owners(same))} as usual." if same else ""
         text = f"{pet.name}: {joined(sides)} ({_heard(clear, as_of)}).{rest}"
     else:
         whose = f"{pet.name}'s"
