@@ -377,7 +377,7 @@ async def told_by_the_hub(database, clock, move):
     task = asyncio.create_task(gateway._watch())
     try:
         await gateway.watch_now()
-        move(gateway)
+        await move(gateway)
         for _ in range(500):
             with database.snapshot() as reader:
                 standing = reader.floor_notices(open_only=True)
@@ -394,7 +394,11 @@ async def told_by_the_hub(database, clock, move):
 async def test_the_hub_says_it_when_its_clock_reaches_the_hour(tmp_path):
     with fasting(tmp_path / "home.db") as database:
         clock = SteppedClock(LAST_MEAL + DAY - 15 * MINUTE)
-        (notice,) = await told_by_the_hub(database, clock, lambda _: clock.advance(15 * MINUTE))
+
+        async def a_quarter_passes(_):
+            clock.advance(15 * MINUTE)
+
+        (notice,) = await told_by_the_hub(database, clock, a_quarter_passes)
     assert (notice.since_ms, notice.raised_ms) == (at("2026-07-11", 19), at("2026-07-11", 19))
 
 
@@ -404,9 +408,9 @@ async def test_the_hub_looks_again_after_a_commit(tmp_path):
             tx.save_text(log(LUNA, at("2026-06-20", 9), "weight 4.30 kg", "weight"))
         clock = SteppedClock(at("2026-07-10", 9))
 
-        def weigh(gateway):
-            with database.transaction() as tx:
-                tx.save_text(log(LUNA, at("2026-07-10", 8), "weight 4.00 kg", "weight"))
+        async def weigh(gateway):  # by the hub's one writer, whose thread may be looking just now
+            entry = log(LUNA, at("2026-07-10", 8), "weight 4.00 kg", "weight")
+            await gateway.writer.run(lambda tx: tx.save_text(entry))
             gateway._committed.set()
 
         (notice,) = await told_by_the_hub(database, clock, weigh)
