@@ -146,6 +146,17 @@ class Database:
         return descriptor
 
     @contextmanager
+    def _all_or_nothing(self) -> Iterator[Transaction]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield Transaction(self._connection)
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:  # SQLite ends a transaction itself where the disk is full
+                self._connection.execute("ROLLBACK")
+            raise
+
+    @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """All or nothing: durable when the block ends, untouched where it raises.
 
@@ -153,16 +164,9 @@ class Database:
         again may succeed.
         """
         try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                transaction = Transaction(self._connection)
+            with self._all_or_nothing() as transaction:
                 yield transaction
                 transaction.finish()
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:  # SQLite ends a transaction itself where the disk is full
-                    self._connection.execute("ROLLBACK")
-                raise
         except sqlite3.OperationalError as problem:
             if self._is_full(problem):
                 self._make_room()
@@ -286,17 +290,10 @@ class Database:
 
     def _purge_oldest(self) -> int:
         """Purge some of the oldest raw rows, few enough for a small WAL; returns how many."""
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            tx = Transaction(self._connection)
+        with self._all_or_nothing() as tx:
             rows = tx.purge_oldest_day(most=_PURGED_AT_ONCE).rows
             if rows:
                 tx.bump("purged_for_room", rows)
-            self._connection.execute("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise
         return rows
 
     def alarms(self) -> tuple[str, ...]:
