@@ -21,6 +21,7 @@ from gateway.web.answers import Sentence
 from gateway.web.chart import ChartLink, draw_chart, read_chain
 from gateway.web.draw import draw_trend
 from gateway.web.headline import headline
+from gateway.web.learning import read_learning
 from gateway.web.trend import TREND_DAYS, Point, Trend, read_trend
 from gateway.web.views import front_page
 from tests.web_home import (
@@ -292,10 +293,15 @@ def test_a_week_as_usual_is_never_more_than_nothing_outside_it(fresh):
 
 def test_what_moved_leads_and_what_did_not_follows(fresh):
     text = said(
-        fresh, {"intake": {"verdict": "down"}, "scratching": {"verdict": "up"}, "activity": {"verdict": "usual"}}
+        fresh,
+        {
+            "intake": {"verdict": "down", "change": -0.052},
+            "scratching": {"verdict": "up", "change": 0.402},
+            "activity": {"verdict": "usual", "change": 0.01},
+        },
     )
     assert text == (
-        "Max: scratching is above his usual and food taken from the bowl is below his usual "
+        "Max: scratching (up 40 %) is above his usual and food taken from the bowl (down 5 %) is below his usual "
         "(Jul 7\N{EN DASH}13, 7 of 7 days). Activity is as usual."
     )
 
@@ -318,6 +324,54 @@ def test_a_short_history_says_how_far_it_has_come_and_when_it_is_enough(fresh):
     assert text == (
         "Too early to know Max's usual: 9 of 28 days recorded. First comparison Aug 1, if the devices are heard every day."
     )
+
+
+def nine_days(database) -> None:
+    with database.transaction() as tx:
+        tx.save_series(Series("max.intake", "max", "intake", "mg"))
+        tx.save_series(Series("max.refill", "max", "refill", "mg"))
+        for back in range(1, 10):
+            tx.save_day(day_row("max.intake", add_days(TODAY, -back), 400_000 + back * 1_000))
+
+
+def test_the_learning_view_says_what_is_there_and_when_it_is_enough(fresh):
+    nine_days(fresh)
+    with fresh.snapshot() as reader:
+        page = read_learning(reader, "max", now_ms=NOW_MS)
+    assert page is not None
+    assert [line.name for line in page.lines] == ["Food taken from the bowl"]  # a refill says nothing about a pet
+    line = page.lines[0]
+    assert (line.recorded, line.needed, line.href) == (9, 28, "/series/max.intake")
+    assert line.held == "401 to 409 g on 9 full days, middle 405 g."
+    assert line.comes == "First comparison Aug 2, a firm one Aug 9."
+
+
+def test_the_learning_view_names_the_watch_that_needs_no_history_and_what_is_not_on_file(fresh):
+    nine_days(fresh)
+    with fresh.snapshot() as reader:
+        page = read_learning(reader, "max", now_ms=NOW_MS)
+        odd = read_learning(reader, "odd", now_ms=NOW_MS)
+    assert page is not None
+    assert page.watched[0].startswith("After 24 hours without a meal from the bowl, with the bowl heard throughout,")
+    assert [form for _, form in page.helps] == ["/log", "/food", "/log"]
+    assert odd is not None
+    assert odd.watched == ()  # no bowl, nothing to watch
+    assert odd.lines == ()
+
+
+def test_a_series_that_can_be_compared_says_so_on_the_learning_view(reader):
+    page = read_learning(reader, "max", now_ms=NOW_MS)
+    assert page is not None
+    line = next(line for line in page.lines if line.name == "Scratching")
+    assert (line.recorded, line.comes) == (line.needed, "Can be compared now.")
+
+
+def test_nobody_learns_of_a_pet_that_is_not_here(fresh):
+    with fresh.transaction() as tx:
+        tx.set_status("max", PetStatus.DIED, valid_from_ms=1)
+    with fresh.snapshot() as reader:
+        assert read_learning(reader, "max", now_ms=NOW_MS) is None
+        assert read_learning(reader, "nobody", now_ms=NOW_MS) is None
 
 
 @pytest.mark.parametrize("status", [PetStatus.DIED, PetStatus.GONE, PetStatus.AWAY])

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gateway.store import Transaction
     from gateway.stored import DatedFrame
 
-__all__ = ["HALF_WINDOW", "floors_at", "usual_meal_ends", "watch_floors", "weighings"]
+__all__ = ["HALF_WINDOW", "floors_at", "meal_watch", "usual_meal_ends", "watch_floors", "weighings"]
 
 HALF_WINDOW = "P2D"
 """The finding of a cat that took less than half of its usual on two whole days."""
@@ -183,8 +183,7 @@ class _Watched:
         watched_ms = max(home_ms, *first_ms.values(), *(self._bound_since_ms(bowl) for bowl in bowls))
         meal_ms = watched_ms if meal is None else max(watched_ms, _minute(meal.start_ms))
         origin_ms = meal_ms if from_ms is None else from_ms
-        age_days = None if self.pet.born is None else _age_days(self.pet.born, self._today())
-        small = _is_toy(self.pet.breed) or stable_id(self.pet.species) not in _HARDY
+        age_days, small = _age_and_size(self.pet, self._today())
         limit_ms, _ = meal_limit_ms(age_days=age_days, toy_breed=small)
         due_ms = self._missed_meal_ms(bowls, origin_ms)
         if self.now_ms < min(origin_ms + limit_ms, due_ms or 2**62):
@@ -400,8 +399,17 @@ def _minute(at_ms: int) -> int:
     return nearest_ms if abs(at_ms - nearest_ms) <= _DATED_WITHIN_MS else at_ms
 
 
-def _age_days(born: str, today: str) -> int:
-    return (date.fromisoformat(today) - date.fromisoformat(born)).days
+def meal_watch(pet: Pet, today: str) -> int:
+    """How long this pet may go without a meal before it is told, ms. ``today`` is an ISO date."""
+    age_days, small = _age_and_size(pet, today)
+    limit_ms, _ = meal_limit_ms(age_days=age_days, toy_breed=small)
+    return limit_ms
+
+
+def _age_and_size(pet: Pet, today: str) -> tuple[int | None, bool]:
+    """Days since birth, where known, and whether it lacks a grown dog's or cat's reserves."""
+    age_days = None if pet.born is None else (date.fromisoformat(today) - date.fromisoformat(pet.born)).days
+    return age_days, _is_toy(pet.breed) or stable_id(pet.species) not in _HARDY
 
 
 def _is_toy(breed: str | None) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gateway.ask.wording import day, day_range, first_upper, is_or_are, joined, possessive
+from gateway.ask.wording import day, day_range, first_upper, is_or_are, joined, percent, possessive
 from gateway.measure.alarms import FloorKind
 from gateway.measure.days import add_days, local_day
 from gateway.model import Household, Pet, PetStatus, Verdict
@@ -49,6 +49,7 @@ class _Week:
     reason: str | None
     days_used: int
     days_expected: int
+    change: float | None = None
 
 
 def _weeks(reader: Reader, pet: Pet, as_of: str) -> tuple[_Week, ...]:
@@ -68,6 +69,7 @@ def _weeks(reader: Reader, pet: Pet, as_of: str) -> tuple[_Week, ...]:
                 reason=None if facts.get("reason") is None else str(facts["reason"]),
                 days_used=int(str(facts["days_used"])),
                 days_expected=int(str(facts["days_expected"])),
+                change=None if facts.get("change") is None else float(str(facts["change"])),
             )
         )
     return tuple(found)
@@ -116,7 +118,9 @@ def _compared(pet: Pet, weeks: tuple[_Week, ...], as_of: str) -> str:
     for verdict, word in ((Verdict.UP, "above"), (Verdict.DOWN, "below")):
         moved = tuple(week for week in clear if week.verdict is verdict)
         if moved:
-            sides.append(f"{_names(moved)} {is_or_are(_owners(moved))} {word} {possessive(pet)} usual")
+            sides.append(
+                f"{joined([_sized(week) for week in moved])} {is_or_are(_owners(moved))} {word} {possessive(pet)} usual"
+            )
     if sides:
         same = tuple(week for week in clear if week.verdict is Verdict.USUAL)
         rest = f" {first_upper(_names(same))} {is_or_are(_owners(same))} as usual." if same else ""
@@ -126,6 +130,13 @@ def _compared(pet: Pet, weeks: tuple[_Week, ...], as_of: str) -> str:
         text = f"Nothing the {_devices(clear)} {_verb(clear)} is outside {whose} usual ({_heard(clear, as_of)})."
     unclear = tuple(week for week in weeks if week.verdict is Verdict.CANNOT_TELL)
     return f"{text} One week can't tell for {_names(unclear)}." if unclear else text
+
+
+def _sized(week: _Week) -> str:
+    """The series with how far it moved: "scratching (up 40 %)"; five percent is no forty."""
+    if week.change is None:
+        return week.observed.owner
+    return f"{week.observed.owner} ({week.verdict} {percent(week.change)})"
 
 
 def _verb(weeks: tuple[_Week, ...]) -> str:

@@ -27,6 +27,7 @@ from gateway.web.chart import draw_chart, read_chain
 from gateway.web.doorkeeper import HEADERS, Doorkeeper
 from gateway.web.draw import draw_trend
 from gateway.web.forms import Forms
+from gateway.web.learning import read_learning
 from gateway.web.render import asset, page
 from gateway.web.services import Services, is_number
 from gateway.web.trend import read_trend
@@ -148,6 +149,14 @@ class _Pages:
             day_range=day_range,
         )
 
+    def learning(self, request: Request) -> Response:
+        """What is there of a pet while its history is short."""
+        with self._services.snapshot() as reader:
+            view = read_learning(reader, request.path_params["pet"], now_ms=self._services.now_ms())
+        if view is None:
+            raise HTTPException(404)
+        return page(self._services, "learning.html", view=view)
+
     def dead_letters(self, request: Request) -> Response:  # noqa: ARG002  # every endpoint takes the request
         """The latest messages that could not be read, with reason and first bytes."""
         with self._services.snapshot() as reader:
@@ -227,6 +236,7 @@ def create_app(services: Services) -> Starlette:
             Route("/record/{ref:path}", pages.record),
             Route("/device/{device}", pages.device),
             Route("/series/{series}", pages.series),
+            Route("/learning/{pet}", pages.learning),
             Route("/deadletters", pages.dead_letters),
             Route("/marks", pages.marks),
             *forms.routes(),

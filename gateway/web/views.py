@@ -103,6 +103,7 @@ class PetCard:
 
     name: str
     about: str
+    learning: str
     headline: Headline
     said: tuple[Said, ...]
     trends: tuple[LinkTo, ...]
@@ -198,6 +199,7 @@ def _pet_card(reader: Reader, home: Household, pet: Pet, *, now_ms: int) -> PetC
     return PetCard(
         name=pet.name,
         about=about,
+        learning=f"/learning/{quote(pet.id, safe='')}",
         headline=headline(reader, home, pet, now_ms=now_ms),
         said=said_of(reader, home, pet, now_ms=now_ms),
         trends=trends,
