@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from gateway.ask.battery import battery_at
 from gateway.ask.figures import compare_window
 from gateway.ask.wording import amount, clock_time, day, day_range, percent, possessive, pronoun, weekday
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
@@ -129,15 +130,15 @@ def _around(scene: Scene, draft: Draft, figure: Figure, gap: Gap) -> None:
             values=(Quantity("from", gap.start_ms, "ms"), Quantity("to", gap.end_ms or scene.now_ms, "ms")),
             about=about,
         )
-    beat = scene.reader.last_frame(gap.device.id, before_ms=gap.start_ms + 1, kind="beat")
-    if beat is not None and isinstance(beat.fields[0], int) and beat.fields[0] <= _LOW_BATTERY:
+    battery = battery_at(scene.reader, gap.device.id, at_ms=gap.start_ms)
+    if battery is not None and battery.permille is not None and battery.permille <= _LOW_BATTERY:
         draft.claim(
             "battery",
             EvidenceClass.MEASURED,
-            f"Battery was {amount(beat.fields[0], 'permille')} on {_when(scene, beat.start_ms)}",
+            f"Battery was {amount(battery.permille, 'permille')} on {_when(scene, battery.at_ms)}",
             cite=cite,
-            refs=(beat.ref,),
-            values=(Quantity("battery", beat.fields[0], "permille"),),
+            refs=(battery.ref,),
+            values=(Quantity("battery", battery.permille, "permille"),),
             about=about,
         )
     if gap.end_ms is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gateway.ask.answer import EXPLAINED_WORDS
+from gateway.ask.battery import battery_at
 from gateway.ask.blame import say_exposures
 from gateway.ask.causes import hypothesis
 from gateway.ask.change import figure_claim
@@ -220,17 +221,21 @@ def _one_device(scene: Scene, draft: Draft, device: Device) -> None:
         refs=(last.ref,),
         about=(f"device:{device.id}",),
     )
-    beat = scene.reader.last_frame(device.id, before_ms=scene.now_ms + 1, kind="beat")
-    if beat is not None and isinstance(beat.fields[0], int) and beat.fields[0] <= 1000:
-        draft.claim(
-            "battery",
-            EvidenceClass.MEASURED,
-            f"Battery {amount(beat.fields[0], 'permille')}, {_when(scene, beat.start_ms)}",
-            cite=word,
-            refs=(beat.ref,),
-            values=(Quantity("battery", beat.fields[0], "permille"),),
-            about=(f"device:{device.id}",),
-        )
+    battery = battery_at(scene.reader, device.id, at_ms=scene.now_ms)
+    if battery is None:
+        return
+    level = battery.permille
+    draft.claim(
+        "battery",
+        EvidenceClass.MEASURED,
+        f"Battery not known: it says 0 %, {_when(scene, battery.at_ms)}, and did not fall to it"
+        if level is None
+        else f"Battery {amount(level, 'permille')}, {_when(scene, battery.at_ms)}",
+        cite=word,
+        refs=(battery.ref,),
+        values=() if level is None else (Quantity("battery", level, "permille"),),
+        about=(f"device:{device.id}",),
+    )
 
 
 # --- about the answer itself -------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gateway.learn.words import day_words, kilograms, urgent, when_words
@@ -24,6 +25,7 @@ from gateway.measure.alarms import (
     silence_floor,
     weight_floor,
 )
+from gateway.measure.battery import LOW_PERMILLE, BatteryReading, Discharge, low_battery
 from gateway.measure.days import HOUR_MS, SLOT_MS, add_days, day_interval, instant_of, local_clock, local_day
 from gateway.measure.rollup import mass_mg, merge_intervals
 from gateway.model import Interval, PetStatus, RecordRef, stable_id
@@ -48,6 +50,7 @@ _QUIET = frozenset({PetStatus.AWAY, PetStatus.SECOND_HOME, PetStatus.GONE, PetSt
 _HARDY = frozenset({"dog", "cat"})
 """Others (rabbit, guinea pig, ferret, bird) can't wait for tomorrow: half of an adult's time."""
 _WEIGHED_DAYS = 400
+_BATTERY_DAYS = 14
 _USUAL_DAYS = 14
 _USUAL_SHARE = 0.7
 _SAME_MEAL_MIN = 60
@@ -119,17 +122,29 @@ def floors_at(tx: Transaction, ontology: Ontology, *, now_ms: int) -> tuple[Floo
         found.append(_answered(watched, FloorKind.HALF_USUAL, watched.half_usual))
         found.append(_answered(watched, FloorKind.WEIGHT_LOSS, watched.weight_loss))
         found.extend(watched.unheard())
+        found.extend(
+            _answered(watched, FloorKind.BATTERY, partial(watched.battery, device), device=device.id)
+            for device in watched.answers_for()
+        )
     return tuple(reached.notice(now_ms) for reached in found if reached is not None)
 
 
-def _answered(watched: _Watched, kind: FloorKind, reach: Callable[[int | None], _Reached | None]) -> _Reached | None:
+def _answered(
+    watched: _Watched,
+    kind: FloorKind,
+    reach: Callable[[int | None], _Reached | None],
+    *,
+    device: str | None = None,
+) -> _Reached | None:
     """The floor in the light of the owner's last answer: counted anew from it.
 
     "Ate elsewhere" counts as a meal; "not at home" holds until the pet's records go on; after
     "seen" the notice stays as it was answered until the floor is reached once more.
     """
     plain = reach(None)
-    last = None if plain is None else watched.tx.last_answer(watched.pet.id, kind, before_ms=watched.now_ms)
+    last = (
+        None if plain is None else watched.tx.last_answer(watched.pet.id, kind, before_ms=watched.now_ms, device=device)
+    )
     if plain is None or last is None or last.answered_ms is None or plain.origin_ms > last.answered_ms:
         return plain
     if last.answer == "not_at_home":
@@ -383,6 +398,43 @@ class _Watched:
                 basis = f"heard@{heard[0]}"
                 found.append(_Reached(self.pet.id, floor, basis, heard[0], text, (heard[1],), device=device.id))
         return tuple(found)
+
+    # -- batteries ---------------------------------------------------------------------------------
+
+    def answers_for(self) -> tuple[Device, ...]:
+        """Devices whose state is told with this pet: of those that share one, the first that is here."""
+        here = {pet.id for pet in self.home.pets if pet.status not in _QUIET}
+        served = ((device, self.home.bindings_at(device.id, self.now_ms)) for device in self.home.devices)
+        return tuple(device for device, pets in served if min(pets & here, default=None) == self.pet.id)
+
+    def battery(self, device: Device, from_ms: int | None) -> _Reached | None:
+        """The device's battery fell to its end; after an answer again at half of what it was then."""
+        last = self.tx.last_frame(device.id, before_ms=self.now_ms + 1, kind="beat")
+        if last is None or last.amount is None or last.amount > LOW_PERMILLE:
+            return None  # the usual case, told by one row
+        told = self.tx.battery_levels(device.id, until_ms=self.now_ms, reach_ms=_BATTERY_DAYS * _DAY_MS)
+        readings = tuple(BatteryReading(at_ms, level, charging) for at_ms, level, charging, _ in told)
+        then = None if from_ms is None else [reading.permille for reading in readings if reading.at_ms <= from_ms]
+        found = low_battery(readings, again_below=None if then is None else (then or [LOW_PERMILLE])[-1])
+        if found is None:
+            return None
+        began = next(ref for at_ms, level, _, ref in told if (at_ms, level) == (found.since_ms, found.from_permille))
+        floor = Floor(FloorKind.BATTERY, Urgency.AMBER, found.low_ms if from_ms is None else told[-1][0], None)
+        basis = f"low@{found.low_ms}" if from_ms is None else f"from@{from_ms}"
+        text = self._battery_words(device, found)
+        refs = tuple(dict.fromkeys((began, told[-1][3])))
+        return _Reached(self.pet.id, floor, basis, found.low_ms, text, refs, device=device.id)
+
+    def _battery_words(self, device: Device, found: Discharge) -> str:
+        name, now = device.name or device.id, f"{found.permille / 10:g} %"
+        fell = f", from {found.from_permille / 10:g} % on {day_words(local_day(found.since_ms, self.home.zones))}"
+        left = f"The battery of {name} is down to {now}{fell if found.from_permille > found.permille else ''}."
+        empty = ""
+        if found.empty_ms is not None:
+            first, last = (day_words(local_day(at_ms, self.home.zones)) for at_ms in found.empty_ms)
+            pace = f"about {first}" if first == last else f"between {first} and {last}"
+            empty = f" At the pace it fell it will be empty {pace}."
+        return f"{left}{empty} Charge it or change it: when it stops, nothing of {self.pet.name} is recorded there."
 
     def _today(self) -> str:
         return local_day(self.now_ms, self.home.zones)

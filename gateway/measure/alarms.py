@@ -151,6 +151,7 @@ class FloorKind(StrEnum):
     HALF_USUAL = "half_usual"
     BOX_UNUSED = "box_unused"
     UNWATCHED = "unwatched"
+    BATTERY = "battery"
     WEIGHT_LOSS = "weight_loss"
 
 

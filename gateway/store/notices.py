@@ -63,11 +63,12 @@ class NoticeReads:
         row = self._db.execute(f"{_NOTICE} WHERE id = :id", {"id": notice}).fetchone()
         return None if row is None else self._notice(row)
 
-    def last_answer(self, pet: str, kind: str, *, before_ms: int) -> FloorNotice | None:
-        """The notice of that kind that was answered last, up to an instant, or None."""
+    def last_answer(self, pet: str, kind: str, *, before_ms: int, device: str | None = None) -> FloorNotice | None:
+        """The notice of that kind (about that device) that was answered last, up to an instant, or None."""
         row = self._db.execute(
-            f"{_NOTICE} WHERE pet = :pet AND kind = :kind AND answered_ms <= :before ORDER BY answered_ms DESC LIMIT 1",
-            {"pet": pet, "kind": kind, "before": before_ms},
+            f"{_NOTICE} WHERE pet = :pet AND kind = :kind AND device IS :device AND answered_ms <= :before "
+            "ORDER BY answered_ms DESC LIMIT 1",
+            {"pet": pet, "kind": kind, "device": device, "before": before_ms},
         ).fetchone()
         return None if row is None else self._notice(row)
 
@@ -101,6 +102,22 @@ class NoticeReads:
             {"device": device, "until": until_ms},
         ).fetchone()
         return None if row is None else (int(row[0]), RecordRef(row[1]))
+
+    def battery_levels(
+        self, device: str, *, until_ms: int, reach_ms: int
+    ) -> tuple[tuple[int, int, bool, RecordRef], ...]:
+        """(at_ms, permille, charging, reference) of what a device told of its battery within ``reach_ms``
+        of the last time, up to an instant: each level of an hour once, where it first stood, oldest first.
+        """
+        rows = self._db.execute(
+            "WITH told AS (SELECT record, start_ms, amount, json_extract(fields, '$[2]') AS charging FROM frame "
+            "WHERE device = :device AND kind = 'beat' AND amount IS NOT NULL AND start_ms <= :until AND start_ms >= "
+            "(SELECT max(start_ms) FROM frame WHERE device = :device AND start_ms <= :until) - :reach) "
+            "SELECT min(t.start_ms) AS at, t.amount, t.charging, r.ref FROM told t JOIN record r ON r.id = t.record "
+            "GROUP BY t.start_ms / 3600000, t.amount, t.charging ORDER BY at, t.amount DESC",
+            {"device": device, "until": until_ms, "reach": reach_ms},
+        )
+        return tuple((int(at), int(level), charging == 1, RecordRef(ref)) for at, level, charging, ref in rows)
 
     def statuses(self, pet: str, *, until_ms: int) -> tuple[tuple[int, PetStatus], ...]:
         """(since, status) of a pet up to an instant, oldest first."""

@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gateway.ask.wording import day, day_range, first_upper, is_or_are, joined, percent, possessive
-from gateway.measure.alarms import FloorKind
 from gateway.measure.days import add_days, local_day
 from gateway.model import Household, Pet, PetStatus, Verdict
 from gateway.ontology.load import load
 from gateway.ontology.vocabulary import Property
 from gateway.store.reads import Reader
-from gateway.web.notices import standing_floors
+from gateway.web.notices import OF_DEVICES, standing_floors
 
 __all__ = ["BASELINE_DAYS", "Headline", "headline"]
 
@@ -189,7 +188,7 @@ def headline(reader: Reader, home: Household, pet: Pet, *, now_ms: int) -> Headl
     blind = _blind(home, pet)
     if pet.status in _KEPT:
         return Headline(text=_KEPT[pet.status].format(name=pet.name), blind="")
-    if any(floor.pet == pet.id and floor.kind != FloorKind.UNWATCHED for floor in standing_floors(reader)):
+    if any(floor.pet == pet.id and floor.kind not in OF_DEVICES for floor in standing_floors(reader)):
         return Headline(
             text=f"{pet.name}: read the notice above first. The week is not summed up beside it.", blind=blind
         )

@@ -23,7 +23,7 @@ from gateway.ontology.load import load
 from gateway.store.reads import Reader
 from gateway.stored import FloorNotice
 
-__all__ = ["NoticeCard", "Said", "notice_cards", "said_of", "standing_floors"]
+__all__ = ["OF_DEVICES", "NoticeCard", "Said", "notice_cards", "said_of", "standing_floors"]
 
 _MONTHS = (
     "January",
@@ -45,6 +45,8 @@ _ANSWERS = {
     "seen": "I have seen this",
 }
 _CALLED = ("vet", "clinic")
+OF_DEVICES = frozenset({FloorKind.UNWATCHED.value, FloorKind.BATTERY.value})
+"""Floors about a device: no reason to call anybody, and none to say nothing of the week."""
 _SILENT = frozenset({PetStatus.DIED, PetStatus.GONE, PetStatus.AWAY})
 
 
@@ -90,7 +92,7 @@ def notice_cards(reader: Reader, home: Household) -> tuple[NoticeCard, ...]:
             urgency=notice.urgency,
             text=notice.text,
             since=when(notice.since_ms, home),
-            phones=() if notice.kind == FloorKind.UNWATCHED else phones,
+            phones=() if notice.kind in OF_DEVICES else phones,
             sources=tuple((heading(reader, ref), ref) for ref in notice.refs),
             answers=()
             if notice.answer is not None

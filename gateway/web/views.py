@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from firmware_bridge.wire import KINDS
+from gateway.ask.battery import BatteryNow, battery_at
 from gateway.ask.records import device_words, heading, open_record, period, pets_words, vertex_words, when
 from gateway.ask.wording import amount, day
 from gateway.model import Device, Household, Pet, Record, RecordRef
@@ -228,18 +229,21 @@ def _kind_words(device: Device) -> str:
 
 def _device_line(reader: Reader, home: Household, device: Device, *, now_ms: int) -> DeviceLine:
     last = reader.last_frame(device.id, before_ms=now_ms + 1)
-    beat = reader.last_frame(device.id, before_ms=now_ms + 1, kind="beat")
+    battery = battery_at(reader, device.id, at_ms=now_ms)
     pets = sorted(home.bindings_at(device.id, now_ms))
     known = any(listed.id == device.id for listed in home.devices)
-    level = None if beat is None else beat.fields[0]
     return DeviceLine(
         name=device.name or device.id,
         href=f"/device/{quote(device.id, safe='')}",
         kind=_kind_words(device) if known else "not set up yet",
         pets=" or ".join(vertex_words(f"pet:{pet}", home, {}) for pet in pets) or "no pet",
         heard="never heard" if last is None else f"last heard {when(last.end_ms, home)}",
-        battery=f"battery {amount(level, 'permille')}" if isinstance(level, int) and level <= 1000 else None,
+        battery=None if battery is None else _battery_words(battery),
     )
+
+
+def _battery_words(battery: BatteryNow) -> str:
+    return "battery not known" if battery.permille is None else f"battery {amount(battery.permille, 'permille')}"
 
 
 def device_page(reader: Reader, device_id: str, *, now_ms: int) -> DevicePage | None:
