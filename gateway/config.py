@@ -7,6 +7,7 @@ a file or is made in code. Reads that one file and nothing else: no environment,
 
     [database]  path
     [mqtt]      host port protocol inflight client_id keepalive_s username password_file tls_ca
+    [ble]       adapter
     [web]       host port
     [log]       level
     [answer]    token_budget
@@ -23,7 +24,7 @@ from typing import Any
 
 from gateway.errors import ConfigError
 
-__all__ = ["Answering", "Config", "Database", "Log", "Mqtt", "Retention", "Web", "load"]
+__all__ = ["Answering", "Ble", "Config", "Database", "Log", "Mqtt", "Retention", "Web", "load"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,13 @@ _CLIENT_ID = _Rule(
     "1 to 23 letters, digits, '-' or '_'",
     lambda value: _is_word(value) and value.isascii() and len(value) <= 23 and value.replace("-", "_").isidentifier(),
 )
+# bleak takes any powered adapter where none is named; so one is always named, or nothing is on.
+_ADAPTER = _Rule(
+    "hci and a number, or 'only' for the one there is",
+    lambda value: (
+        value == "only" or (isinstance(value, str) and value[:3] == "hci" and value[3:].isdecimal() and value.isascii())
+    ),
+)
 _WORD = _Rule("text without blanks", _is_word)
 _PATH = _Rule("a file path", _is_path)
 
@@ -87,6 +95,7 @@ _RULES: dict[str, dict[str, _Rule]] = {
         "password_file": _or_absent(_PATH),
         "tls_ca": _or_absent(_PATH),
     },
+    "ble": {"adapter": _or_absent(_ADAPTER)},
     "web": {"host": _HOST, "port": _integer(0, 65_535)},
     "log": {"level": _one_of("debug", "info", "warning", "error")},
     # Below 100 not even one cited claim fits; above 10,000 nobody reads on.
@@ -147,6 +156,20 @@ class Mqtt:
 
 
 @dataclass(frozen=True, slots=True)
+class Ble:
+    """The Bluetooth radio. Off where ``adapter`` is absent.
+
+    ``adapter`` names one (``hci0``); ``only`` takes the one there is, and refuses to choose
+    between two.
+    """
+
+    adapter: str | None = None
+
+    def __post_init__(self) -> None:
+        _check("ble", self)
+
+
+@dataclass(frozen=True, slots=True)
 class Web:
     """Where the page listens. It asks nobody who they are: loopback unless the owner decides
     otherwise. Port 0 lets the system choose.
@@ -196,6 +219,7 @@ class Config:
 
     database: Database = field(default_factory=Database)
     mqtt: Mqtt = field(default_factory=Mqtt)
+    ble: Ble = field(default_factory=Ble)
     web: Web = field(default_factory=Web)
     log: Log = field(default_factory=Log)
     answer: Answering = field(default_factory=Answering)
@@ -205,6 +229,7 @@ class Config:
 _SECTIONS: dict[str, type] = {
     "database": Database,
     "mqtt": Mqtt,
+    "ble": Ble,
     "web": Web,
     "log": Log,
     "answer": Answering,

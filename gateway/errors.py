@@ -12,6 +12,7 @@
      ├── ImportRefused          a file that is not what it claims; nothing of it was stored
      ├── PayloadError           bytes of a device that cannot be read (goes to dead letters)
      ├── BrokerError            the broker cannot be started or reached
+     ├── RadioError             the Bluetooth adapter is absent, ambiguous or does not answer
      ├── PortBusy               a local port is taken by someone else
      ├── GraphError             belief, seeds or edges outside what the walk accepts
      │    ├── BeliefError          a mass outside [0, 1], or total conflict (K = 1)
@@ -39,6 +40,7 @@ __all__ = [
     "NotConverged",
     "PayloadError",
     "PortBusy",
+    "RadioError",
     "RowsRefused",
     "ScentwalkError",
     "StoreError",
@@ -130,6 +132,13 @@ class PayloadError(ScentwalkError):
 
 class BrokerError(ScentwalkError):
     """The MQTT broker cannot be started or reached."""
+
+
+class RadioError(ScentwalkError):
+    """The Bluetooth adapter is absent, ambiguous, or does not do what it is told.
+
+    Never ends the hub: the radio is degraded, everything else goes on.
+    """
 
 
 class PortBusy(ScentwalkError):

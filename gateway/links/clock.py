@@ -32,6 +32,9 @@ class Clock(Protocol):
     async def sleep_until(self, at_ms: int) -> None:
         """Return once ``now_ms() >= at_ms``."""
 
+    async def sleep_s(self, seconds: float) -> None:
+        """Return once ``steady_s`` went on by ``seconds``, whatever happened to ``now_ms``."""
+
 
 class SystemClock:
     """The machine's own clock."""
@@ -49,6 +52,9 @@ class SystemClock:
     async def sleep_until(self, at_ms: int) -> None:
         while (left_ms := at_ms - self.now_ms()) > 0:  # noqa: ASYNC110 (no event tells that time has come)
             await asyncio.sleep(min(left_ms / 1000, self._LONGEST_WAIT_S))
+
+    async def sleep_s(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
 
 
 class SteppedClock:
@@ -106,3 +112,6 @@ class SteppedClock:
                 await self._moved.wait()
             else:
                 await asyncio.sleep(left_ms / 1000)
+
+    async def sleep_s(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)

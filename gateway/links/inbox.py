@@ -1,7 +1,8 @@
-"""The bounded hand-over from a link's own thread to the event loop.
+"""The bounded hand-over from the links to the one task that stores.
 
-A full inbox makes the link's thread wait, which stops it from reading its socket, which
-slows the broker down: back-pressure instead of a growing queue or a dropped message.
+A full inbox makes the broker link's thread wait, which stops it from reading its socket, which
+slows the broker down: back-pressure instead of a growing queue or a dropped message. The radio
+has a bounded place of its own beside the broker's: neither can fill the other's.
 """
 
 from __future__ import annotations
@@ -36,18 +37,23 @@ class Delivery:
 
 
 class Inbox:
-    """Filled by a link's thread, emptied by one task. Made inside a running event loop.
+    """Filled by a link's thread and by the radio, emptied by one task. Made inside a running event loop.
 
     Parameters
     ----------
     capacity : int
         Messages held before the filling thread waits.
+    radio_capacity : int
+        Messages of the radio held beside them.
     """
 
-    def __init__(self, *, capacity: int) -> None:
-        if capacity < 1:
-            raise ValueError(f"an inbox must hold at least 1 message, is told {capacity}")
+    def __init__(self, *, capacity: int, radio_capacity: int = 64) -> None:
+        if capacity < 1 or radio_capacity < 1:
+            raise ValueError(f"an inbox must hold at least 1 message, is told {capacity} and {radio_capacity}")
         self._capacity = capacity
+        self._radio_capacity = radio_capacity
+        self._of_radio = 0
+        self._radio_room = asyncio.Event()
         self._waiting: deque[Delivery] = deque()
         self._room = Condition()
         self._closed_generation = 0
@@ -61,13 +67,29 @@ class Inbox:
         unacknowledged, and sends it again.
         """
         with self._room:
-            self._room.wait_for(lambda: len(self._waiting) < self._capacity or self._ended(delivery))
+            self._room.wait_for(lambda: len(self._waiting) - self._of_radio < self._capacity or self._ended(delivery))
             if self._ended(delivery):
                 return
             self._waiting.append(delivery)
             first = len(self._waiting) == 1
         if first and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._filled.set)
+
+    def offer(self, delivery: Delivery) -> bool:
+        """Hand over a message of the radio if there is room; whether there was. Called on the loop."""
+        with self._room:
+            if self._of_radio >= self._radio_capacity:
+                return False
+            self._of_radio += 1
+            self._waiting.append(delivery)
+        self._filled.set()
+        return True
+
+    async def offer_patiently(self, delivery: Delivery) -> None:
+        """Hand over a message of the radio, once there is room."""
+        while not self.offer(delivery):
+            self._radio_room.clear()
+            await self._radio_room.wait()
 
     def _ended(self, delivery: Delivery) -> bool:
         return delivery.generation <= self._closed_generation
@@ -95,5 +117,7 @@ class Inbox:
         with self._room:
             taken = tuple(self._waiting)
             self._waiting.clear()
+            self._of_radio = 0
             self._room.notify_all()
+        self._radio_room.set()
         return taken

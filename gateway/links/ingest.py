@@ -9,6 +9,7 @@ becomes a dead letter.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -16,7 +17,8 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from firmware_bridge import wire
-from gateway.errors import RowsRefused, StoreError
+from gateway.errors import PayloadError, RowsRefused, StoreError
+from gateway.links import advertisement
 from gateway.links.clock import Clock
 from gateway.links.hubclock import HubClock, put_right, received_anew
 from gateway.links.inbox import Delivery, Inbox
@@ -26,7 +28,7 @@ from gateway.links.rollups import Rollups
 from gateway.store.transaction import Transaction
 from gateway.store.writer import Writer
 
-__all__ = ["CommitRule", "Ingest", "MarkLink", "Outcome", "marks_to_tell", "store_readings"]
+__all__ = ["CommitRule", "Ingest", "Links", "MarkLink", "Outcome", "marks_to_tell", "store_readings"]
 
 Result = TypeVar("Result")
 
@@ -78,6 +80,25 @@ class MarkLink(Protocol):
         """Tell these devices up to which record everything is stored."""
 
 
+class Links:
+    """Several links as one: each is told of every commit and picks out what is its own.
+
+    A device may hand over on either way, so its mark goes out on both.
+    """
+
+    def __init__(self, *links: MarkLink) -> None:
+        self._links = links
+
+    def acknowledge(self, deliveries: Iterable[Delivery]) -> None:
+        stored = tuple(deliveries)
+        for link in self._links:
+            link.acknowledge(stored)
+
+    def publish_marks(self, marks: dict[str, dict[int, int]]) -> None:
+        for link in self._links:
+            link.publish_marks(marks)
+
+
 @dataclass(slots=True)
 class Outcome:
     """What one transaction did: marks by device, what was counted, and the touched time."""
@@ -105,6 +126,7 @@ def store_readings(tx: Transaction, readings: tuple[Reading, ...], *, rollups: R
     counted["records_stored"] = len(placed.new)
     counted["records_known"] = sum(len(reading.frames) for reading in readings) - len(placed.new)
     counted["records_redated"] = placed.redated
+    tx.save_radio_counters(_radio_counters(readings))
     home = tx.household()
     counted["records_unbound"] = sum(not home.bindings_at(frame.device, frame.start_ms) for frame in placed.new)
     rollups.refresh(tx, home, placed.touched)
@@ -113,6 +135,18 @@ def store_readings(tx: Transaction, readings: tuple[Reading, ...], *, rollups: R
         if by:
             tx.bump(name, by)
     return outcome
+
+
+def _radio_counters(readings: tuple[Reading, ...]) -> dict[str, int]:
+    """The highest counter of each device's encrypted advertisements: a lower one is a recording."""
+    counters: dict[str, int] = {}
+    for reading in readings:
+        if reading.raw.transport == advertisement.TRANSPORT:
+            with contextlib.suppress(PayloadError):  # its reading has a dead letter that says so
+                counter = advertisement.unpack(reading.raw.payload).counter
+                if counter is not None:
+                    counters[reading.raw.device] = max(counter, counters.get(reading.raw.device, -1))
+    return counters
 
 
 def _advance_marks(tx: Transaction, readings: tuple[Reading, ...], marks: dict[str, dict[int, int]]) -> int:

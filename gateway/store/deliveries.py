@@ -97,6 +97,10 @@ class DeliveryReads:
             found.setdefault(device, {})[boot] = seq
         return found
 
+    def radio_counters(self) -> dict[str, int]:
+        """Device to the last counter of its encrypted advertisements that was stored."""
+        return dict(self._db.execute("SELECT device, value FROM radio_counter ORDER BY device"))
+
     def known_frames(self, refs: tuple[str, ...]) -> frozenset[str]:
         """Those of the references under which a frame is stored."""
         rows = self._db.execute(
@@ -249,6 +253,14 @@ class DeliveryWrites(DeliveryReads):
                 "uptime_ms": uptime_ms,
                 "offset_ms": offset_ms,
             },
+        )
+
+    def save_radio_counters(self, counters: dict[str, int]) -> None:
+        """The counters of encrypted advertisements that this transaction stores; none ever goes back."""
+        self._db.executemany(
+            "INSERT INTO radio_counter (device, value) VALUES (?, ?) ON CONFLICT (device) DO UPDATE SET "
+            "value = max(value, excluded.value)",
+            sorted(counters.items()),
         )
 
     def insert_frames(self, frames: Iterable[DatedFrame]) -> None:

@@ -8,7 +8,8 @@ a step holds one statement per ``execute`` (``executescript`` commits behind its
 frames were purged are sealed: ``sealed_day`` holds what the purged frames summed up to, and a
 frame with ``sealed`` = 1 is already contained in it. ``mark.purged`` is the highest seq of a
 boot that was purged, ``purged_import`` the references of imported rows that were: a copy that
-comes again is known, not new.
+comes again is known, not new. ``radio_counter`` is the last counter of a device's encrypted
+advertisements: a recording played back has none that is higher.
 """
 
 from __future__ import annotations
@@ -120,6 +121,7 @@ _STEP_1 = (
         UNIQUE (device, boot, seq, raw)
     ) STRICT""",
     "CREATE TABLE purged_import (ref TEXT PRIMARY KEY) STRICT, WITHOUT ROWID",
+    "CREATE TABLE radio_counter (device TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID",
     "CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID",
     # -- time series: one row per series and local day, quarter hours in blobs -----------------------
     "CREATE TABLE series (id TEXT PRIMARY KEY, pet TEXT NOT NULL, property TEXT NOT NULL, unit TEXT NOT NULL) STRICT",

@@ -5,7 +5,7 @@ CREATE TABLE "_sqlite_migrations" (
    "name" TEXT,
    "applied_at" TEXT
 );
-INSERT INTO "_sqlite_migrations" VALUES(1,'scentwalk','step_1_the_whole_way','2026-11-30 20:48:48.272977+00:00');
+INSERT INTO "_sqlite_migrations" VALUES(1,'scentwalk','step_1_the_whole_way','2026-11-30 22:37:16.817478+00:00');
 CREATE TABLE adjacency (
         id INTEGER PRIMARY KEY CHECK (id = 1), view TEXT NOT NULL, crc INTEGER NOT NULL,
         arrays BLOB NOT NULL, names BLOB NOT NULL, rows BLOB NOT NULL, parallels BLOB NOT NULL
@@ -238,6 +238,7 @@ CREATE TABLE place (
     ) STRICT, WITHOUT ROWID;
 INSERT INTO "place" VALUES('bellas','Bella''s','kennel','[]');
 CREATE TABLE purged_import (ref TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+CREATE TABLE radio_counter (device TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE record (
         id INTEGER PRIMARY KEY,
         ref TEXT NOT NULL UNIQUE,
