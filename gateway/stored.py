@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from firmware_bridge import wire
 from gateway.model import Edge, Evidence, RecordRef
 
 __all__ = [
+    "EVENT_FIELDS",
     "AdjacencySnapshot",
     "BootRow",
     "DatedFrame",
@@ -18,10 +20,14 @@ __all__ = [
     "DeadLetter",
     "Document",
     "EdgeRow",
+    "EventField",
     "Feeding",
     "FloorNotice",
     "FollowedRow",
+    "HeardRow",
     "Learned",
+    "Origin",
+    "SourceRow",
     "TextRecord",
 ]
 
@@ -243,3 +249,96 @@ class FollowedRow:
     series: str
     as_of: str
     facts: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class HeardRow:
+    """A message of another maker's device, byte for byte.
+
+    ``via`` is the topic (or radio address) it came by, ``source`` what says it is one thing,
+    ``key`` what it is known by when it comes again. ``first_ms`` is its first arrival by the hub's
+    clock as it stood then and never changes; ``received_ms`` moves when that clock was wrong.
+    ``signal`` is the best one heard, dBm. An item of a longer message has no ``raw`` of its own
+    and stands ``within`` the row that holds it.
+    """
+
+    id: int
+    profile: str
+    version: int
+    transport: str
+    via: str
+    source: str
+    key: str
+    first_ms: int
+    received_ms: int
+    signal: int | None
+    within: int | None
+    raw: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """From which message a row was made: who read it (profile and version), the way it came, its bytes."""
+
+    profile: str
+    version: int
+    transport: str
+    via: str
+    source: str
+    signal: int | None
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """A sender as heard: a serial number, a radio address.
+
+    ``device`` is whose rows it makes: its own, or the device it turned out to be.
+    ``replaces`` names the device the owner is asked about, until ``answered_ms``.
+    """
+
+    id: str
+    profile: str
+    kind: str
+    device: str
+    first_ms: int
+    last_ms: int
+    replaces: str | None = None
+    answered_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EventField:
+    """One value of a kind of row; ``unknown`` is stored where the device does not say it, None
+    where the row makes no sense without it.
+    """
+
+    name: str
+    unit: str
+    unknown: int | None = None
+
+
+EVENT_FIELDS: dict[str, tuple[EventField, ...]] = {
+    "meal": (
+        EventField("began", "ms", 0),
+        EventField("lasted", "ms", 0),
+        EventField("removed", "mg"),
+        EventField("quality", "flags", 0),
+    ),
+    "refill": (EventField("added", "mg"),),
+    "weight": (EventField("weight", "mg"),),
+    "temperature": (EventField("temperature", "mK"),),
+    "beat": (
+        EventField("battery", "permille", wire.BATTERY_UNKNOWN),
+        EventField("worn", "state", wire.WORN_UNKNOWN),
+        EventField("charging", "state", 0),
+    ),
+    "tare": (),
+    "plateau": (EventField("weight", "mg"), EventField("quality", "flags", 0)),
+    "litter": (EventField("lasted", "ms", 0), EventField("used", "state", 2)),
+    "dispensed": (EventField("portions", "count"),),
+    "dispensing": (EventField("portions", "count"),),
+    "movement": (EventField("moves", "count"),),
+    "state": (),
+}
+"""The kinds of rows a profile may make, with their values in stored order; those of Wire 1 as there."""

@@ -21,6 +21,10 @@ CHECKED = {
         "SELECT t.transport, t.device, t.boot, t.seq, t.received_ms, t.reason, t.detail, t.raw, t.crc, t.id "
         "FROM dead_letter t"
     ),
+    "heard": (
+        "SELECT t.profile, t.version, t.transport, t.via, t.source, t.key, t.first_ms, t.received_ms, t.signal, t.raw, "
+        "t.crc, t.id FROM heard t"
+    ),
     "day": (
         "SELECT t.series, t.date, t.start_ms, t.end_ms, t.n, t.total, t.covered_ms, t.sums, t.covered, t.set_aside, "
         "t.late, t.crc, t.record FROM day t"

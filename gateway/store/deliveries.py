@@ -140,7 +140,8 @@ class DeliveryReads:
     def bracketed_frames(self, device: str) -> tuple[DatedFrame, ...]:
         """Frames of a device whose time is only known between two instants, by boot and seq."""
         rows = self._db.execute(
-            f"{FRAME_SQL} WHERE f.device = ? AND f.dating = 'bracket' AND f.sealed = 0 ORDER BY f.boot, f.seq",
+            f"{FRAME_SQL} WHERE f.device = ? AND f.dating = 'bracket' AND f.boot IS NOT NULL AND f.sealed = 0 "
+            "ORDER BY f.boot, f.seq",
             (device,),
         )
         return tuple(frame_of(row) for row in rows)
@@ -169,7 +170,10 @@ class DeliveryReads:
                 "SELECT boot, seq, end_ms, iif(dating = 'bracket', coalesce(earliest_ms, -1), NULL), latest_ms, sealed "
                 "FROM frame WHERE device = :device AND boot IS NOT NULL "
                 "AND end_ms BETWEEN :from - :reach AND :to + :reach UNION ALL "
-                "SELECT boot, seq, end_ms, NULL, NULL, sealed FROM frame WHERE device = :device AND boot IS NULL "
+                "SELECT boot, seq, end_ms, NULL, NULL, sealed FROM frame WHERE boot IS NULL AND device IN "
+                # What one pet does at a shared device shows that the device works for all of them.
+                "(SELECT :device UNION SELECT whole FROM part WHERE device = :device UNION SELECT o.device "
+                "FROM part o WHERE o.whole IN (SELECT :device UNION SELECT whole FROM part WHERE device = :device)) "
                 "AND end_ms BETWEEN :from - :import_reach AND :to + :import_reach ORDER BY boot, seq, end_ms",
                 {
                     "device": device,

@@ -31,6 +31,7 @@ from gateway.model import (
 from gateway.store.adjacency import AdjacencyReads
 from gateway.store.blobs import unpack_covered, unpack_pairs, unpack_sums, unpack_texts
 from gateway.store.deliveries import FRAME_SQL, DeliveryReads, frame_of, rare
+from gateway.store.heard import HeardReads
 from gateway.store.notices import NoticeReads
 from gateway.stored import DatedFrame, DayRow, DeadLetter, Document, Feeding, TextRecord
 
@@ -79,7 +80,7 @@ def _document(row: tuple[str, str, str, str, str | None, str]) -> Document:
     return Document(id=document_id, kind=kind, title=title, source=source, code=code, facts=unpack_pairs(facts))
 
 
-class Reader(AdjacencyReads, DeliveryReads, NoticeReads):
+class Reader(AdjacencyReads, DeliveryReads, HeardReads, NoticeReads):
     """Reads over one connection. Made by `Snapshot` and `Transaction` only."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:

@@ -123,6 +123,7 @@ class Retention:
         ).fetchall()
         purged: dict[tuple[str, int], int] = {}
         for record, device, boot, seq, ref in doomed:
+            self._db.execute("DELETE FROM derived WHERE record = ?", (record,))
             self._db.execute("DELETE FROM frame WHERE record = ?", (record,))
             self._db.execute("DELETE FROM record WHERE id = ?", (record,))
             if boot is None:  # an imported row has no number to know a second copy by

@@ -266,7 +266,7 @@ def _make_whole(db: sqlite3.Connection, *, unreadable: dict[str, int], clock_sou
     rotten = 0
     for name in CHECKED:
         _, spoilt = rotten_rows(db, name)
-        key = "id" if name == "dead_letter" else "record"
+        key = "id" if name in ("dead_letter", "heard") else "record"
         db.executemany(f"DELETE FROM {name} WHERE {key} = ?", ((row,) for row in spoilt))
         rotten += len(spoilt)
     restore_household(db)

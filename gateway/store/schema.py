@@ -10,6 +10,12 @@ frame with ``sealed`` = 1 is already contained in it. ``mark.purged`` is the hig
 boot that was purged, ``purged_import`` the references of imported rows that were: a copy that
 comes again is known, not new. ``radio_counter`` is the last counter of a device's encrypted
 advertisements: a recording played back has none that is higher.
+
+``heard`` keeps the messages of other people's devices byte for byte, with the profile and version
+that read them; the items of one message stand ``within`` the row that holds its bytes. ``derived``
+says from which message a row was made. A ``source`` is what says it is one thing (a serial number,
+a radio address); ``device`` is whose rows it makes. A ``part`` is what one pet does at a shared
+device, told apart by its ``mark`` (a tag, a pet recognised by its weight).
 """
 
 from __future__ import annotations
@@ -120,6 +126,30 @@ _STEP_1 = (
         crc INTEGER NOT NULL,
         UNIQUE (device, boot, seq, raw)
     ) STRICT""",
+    # -- other people's devices: what was heard, byte for byte, and whose it is ------------------------
+    """CREATE TABLE heard (
+        id INTEGER PRIMARY KEY,
+        profile TEXT NOT NULL, version INTEGER NOT NULL, transport TEXT NOT NULL, via TEXT NOT NULL,
+        source TEXT NOT NULL, key TEXT NOT NULL, first_ms INTEGER NOT NULL, received_ms INTEGER NOT NULL,
+        signal INTEGER, within INTEGER REFERENCES heard(id), raw BLOB, crc INTEGER NOT NULL,
+        CHECK ((raw IS NULL) = (within IS NOT NULL)), UNIQUE (source, profile, key, first_ms)
+    ) STRICT""",
+    "CREATE INDEX heard_by_time ON heard (profile, first_ms)",
+    "CREATE INDEX heard_within ON heard (within) WHERE within IS NOT NULL",
+    """CREATE TABLE derived (
+        record INTEGER PRIMARY KEY REFERENCES record(id), heard INTEGER NOT NULL REFERENCES heard(id)
+    ) STRICT""",
+    "CREATE INDEX derived_by_heard ON derived (heard)",
+    """CREATE TABLE profile_state (
+        source TEXT NOT NULL, profile TEXT NOT NULL, state TEXT NOT NULL, PRIMARY KEY (source, profile)
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE source (
+        id TEXT PRIMARY KEY, profile TEXT NOT NULL, kind TEXT NOT NULL, device TEXT NOT NULL,
+        first_ms INTEGER NOT NULL, last_ms INTEGER NOT NULL, replaces TEXT, answered_ms INTEGER
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE TABLE part (device TEXT PRIMARY KEY, whole TEXT NOT NULL, mark TEXT NOT NULL) STRICT, WITHOUT ROWID",
+    "CREATE INDEX part_of_whole ON part (whole)",
+    "CREATE TABLE device_key (device TEXT PRIMARY KEY, irk BLOB, bthome BLOB) STRICT, WITHOUT ROWID",
     "CREATE TABLE purged_import (ref TEXT PRIMARY KEY) STRICT, WITHOUT ROWID",
     "CREATE TABLE radio_counter (device TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID",
     "CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID",

@@ -15,6 +15,7 @@ from gateway.store.adjacency import AdjacencyWrites
 from gateway.store.blobs import pack_list, pack_pairs
 from gateway.store.checksums import row_crc
 from gateway.store.deliveries import DeliveryWrites
+from gateway.store.heard import HeardWrites
 from gateway.store.household import copy_household
 from gateway.store.notices import NoticeWrites
 from gateway.store.reads import Reader
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Transaction"]
 
 
-class Transaction(AdjacencyWrites, DeliveryWrites, NoticeWrites, Retention, Reader):
+class Transaction(AdjacencyWrites, DeliveryWrites, HeardWrites, NoticeWrites, Retention, Reader):
     """Reads and writes of one transaction. Made by `Database.transaction` only."""
 
     _household_changed = False

@@ -5,7 +5,7 @@ CREATE TABLE "_sqlite_migrations" (
    "name" TEXT,
    "applied_at" TEXT
 );
-INSERT INTO "_sqlite_migrations" VALUES(1,'scentwalk','step_1_the_whole_way','2026-11-30 22:37:16.817478+00:00');
+INSERT INTO "_sqlite_migrations" VALUES(1,'scentwalk','step_1_the_whole_way','2026-11-30 22:40:50.651984+00:00');
 CREATE TABLE adjacency (
         id INTEGER PRIMARY KEY CHECK (id = 1), view TEXT NOT NULL, crc INTEGER NOT NULL,
         arrays BLOB NOT NULL, names BLOB NOT NULL, rows BLOB NOT NULL, parallels BLOB NOT NULL
@@ -75,11 +75,15 @@ CREATE TABLE dead_letter (
         UNIQUE (device, boot, seq, raw)
     ) STRICT;
 INSERT INTO "dead_letter" VALUES(1,'mqtt','bowl-max',NULL,NULL,1780286400000,'cut_short','3 of 9 bytes',X'00FF01',478649500);
+CREATE TABLE derived (
+        record INTEGER PRIMARY KEY REFERENCES record(id), heard INTEGER NOT NULL REFERENCES heard(id)
+    ) STRICT;
 CREATE TABLE device (
         id TEXT PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, aliases TEXT NOT NULL DEFAULT '[]'
     ) STRICT, WITHOUT ROWID;
 INSERT INTO "device" VALUES('bowl-max','food_bowl','Max''s bowl','["the bowl"]');
 INSERT INTO "device" VALUES('tracker-max','tracker','collar','[]');
+CREATE TABLE device_key (device TEXT PRIMARY KEY, irk BLOB, bthome BLOB) STRICT, WITHOUT ROWID;
 CREATE TABLE document (
         id TEXT PRIMARY KEY, kind TEXT NOT NULL, title TEXT NOT NULL, source TEXT NOT NULL, code TEXT,
         added_ms INTEGER NOT NULL, facts TEXT NOT NULL DEFAULT '[]'
@@ -204,6 +208,13 @@ INSERT INTO "frame" VALUES(57,'tracker-max',1,9,'motion',2700000,1780290001000,1
 INSERT INTO "frame" VALUES(58,'tracker-max',1,10,'motion',3000000,1780290001000,1780289100060,1780289400060,'offset',NULL,NULL,NULL,NULL,NULL,'[300000,1063,100,1000,2000,3000,200000,400,300000]',NULL,1,1011068742);
 INSERT INTO "frame" VALUES(59,'tracker-max',1,11,'motion',3300000,1780290001000,1780289400030,1780289700030,'offset',NULL,NULL,NULL,NULL,NULL,'[300000,1070,100,1000,2000,3000,200000,400,300000]',NULL,1,3898687159);
 INSERT INTO "frame" VALUES(60,'tracker-max',1,12,'motion',3600000,1780290001000,1780289700000,1780290000000,'offset',NULL,NULL,NULL,NULL,NULL,'[300000,1077,100,1000,2000,3000,200000,400,300000]',NULL,1,620204773);
+CREATE TABLE heard (
+        id INTEGER PRIMARY KEY,
+        profile TEXT NOT NULL, version INTEGER NOT NULL, transport TEXT NOT NULL, via TEXT NOT NULL,
+        source TEXT NOT NULL, key TEXT NOT NULL, first_ms INTEGER NOT NULL, received_ms INTEGER NOT NULL,
+        signal INTEGER, within INTEGER REFERENCES heard(id), raw BLOB, crc INTEGER NOT NULL,
+        CHECK ((raw IS NULL) = (within IS NOT NULL)), UNIQUE (source, profile, key, first_ms)
+    ) STRICT;
 CREATE TABLE learned (as_of TEXT PRIMARY KEY, done_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 INSERT INTO "learned" VALUES('2026-06-01',1780372800000);
 CREATE TABLE mark (
@@ -216,6 +227,7 @@ CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT RO
 INSERT INTO "meta" VALUES('clock_source','system');
 INSERT INTO "meta" VALUES('country','US');
 INSERT INTO "meta" VALUES('household_copy','466d144d {"zone":[[0,"America/New_York"]],"pet":[["luna","Luna","cat",null,null,null,null,"[\"Лу́на\",\"lulu\"]"],["max","Max","dog","golden_retriever","2021-03-04","m",1,"[]"]],"pet_status":[["luna",0,"home"],["luna",1780372800000,"away"],["max",0,"home"]],"device":[["bowl-max","food_bowl","Max''s bowl","[\"the bowl\"]"],["tracker-max","tracker","collar","[]"]],"binding":[["bowl-max","max",0,null],["tracker-max","max",0,null]],"place":[["bellas","Bella''s","kennel","[]"]],"person":[["vet","Dr. Wu","vet","555-0100"]],"food":[["acme_chicken","Acme Chicken","food","4006381333931","[]"],["apoquel","Apoquel","medicine",null,"[]"]]}');
+CREATE TABLE part (device TEXT PRIMARY KEY, whole TEXT NOT NULL, mark TEXT NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE person (
         id TEXT PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL, phone TEXT
     ) STRICT, WITHOUT ROWID;
@@ -237,6 +249,9 @@ CREATE TABLE place (
         id TEXT PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL, aliases TEXT NOT NULL DEFAULT '[]'
     ) STRICT, WITHOUT ROWID;
 INSERT INTO "place" VALUES('bellas','Bella''s','kennel','[]');
+CREATE TABLE profile_state (
+        source TEXT NOT NULL, profile TEXT NOT NULL, state TEXT NOT NULL, PRIMARY KEY (source, profile)
+    ) STRICT, WITHOUT ROWID;
 CREATE TABLE purged_import (ref TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 CREATE TABLE radio_counter (device TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE record (
@@ -340,6 +355,10 @@ INSERT INTO "series" VALUES('max.activity','max','activity','ms');
 INSERT INTO "series" VALUES('max.rest','max','rest','ms');
 INSERT INTO "series" VALUES('max.restless','max','restless','ms');
 INSERT INTO "series" VALUES('max.refill','max','refill','mg');
+CREATE TABLE source (
+        id TEXT PRIMARY KEY, profile TEXT NOT NULL, kind TEXT NOT NULL, device TEXT NOT NULL,
+        first_ms INTEGER NOT NULL, last_ms INTEGER NOT NULL, replaces TEXT, answered_ms INTEGER
+    ) STRICT, WITHOUT ROWID;
 CREATE TABLE text_record (
         record INTEGER PRIMARY KEY REFERENCES record(id),
         document TEXT REFERENCES document(id), pet TEXT, at_ms INTEGER, until_ms INTEGER,
@@ -366,6 +385,10 @@ CREATE INDEX frame_by_kind_time ON frame (kind, start_ms) WHERE kind NOT IN ('mo
 CREATE INDEX frame_by_device_kind ON frame (device, kind, start_ms) WHERE kind NOT IN ('motion', 'beat');
 CREATE INDEX frame_by_device_end ON frame (device, end_ms);
 CREATE INDEX frame_bracketed ON frame (device, boot, seq) WHERE dating = 'bracket';
+CREATE INDEX heard_by_time ON heard (profile, first_ms);
+CREATE INDEX heard_within ON heard (within) WHERE within IS NOT NULL;
+CREATE INDEX derived_by_heard ON derived (heard);
+CREATE INDEX part_of_whole ON part (whole);
 CREATE INDEX text_by_time ON text_record (kind, at_ms);
 CREATE INDEX edge_by_head ON edge (head);
 CREATE INDEX edge_dated ON edge (tail, head) WHERE valid_from_ms IS NOT NULL OR valid_to_ms IS NOT NULL;
