@@ -75,7 +75,9 @@ PURE_ROOMS = (
     "firmware_bridge.outbox",
     "firmware_bridge.parts",
     "firmware_bridge.gatt",
+    "firmware_bridge.settle",
     "firmware_bridge.scale",
+    "firmware_bridge.weigh",
     "firmware_bridge.motion",
 )
 IMPURE_MODULES = frozenset(
