@@ -25,6 +25,7 @@ import uvicorn
 from gateway.ask.adjacency import is_due, rewritten
 from gateway.ask.answer import answer_json
 from gateway.ask.ask import Conversation, ask
+from gateway.ask.restated import late_records, told_verdicts, verdict_now
 from gateway.commands import run_command
 from gateway.errors import ConfigError, DatabaseBusy, HouseholdError, PortBusy, StoreError
 from gateway.learn import catch_up, refresh_facts, watch_floors
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from gateway.dialogue import Answer
     from gateway.store import Transaction
 
-__all__ = ["Gateway", "listening_socket", "mqtt_settings", "run_command_anywhere", "serve"]
+__all__ = ["Gateway", "compare_again", "listening_socket", "mqtt_settings", "run_command_anywhere", "serve"]
 
 Result = TypeVar("Result")
 _LEARN_AFTER_MS = 60_000
@@ -59,6 +60,8 @@ _WATCH_PAUSE_S = 1.0
 _DAY_MS = 86_400_000
 _PURGED_AT_ONCE = 2_000
 """Raw rows let go in one transaction: ingest waits for it no longer than for a commit."""
+_COMPARED_AT_ONCE = 20
+"""Verdicts compared again in one transaction: some ten milliseconds each on a small board."""
 _PAGE_ENDS_S = 2
 _GRAPH_LEASE_S = 3600.0
 """Longer than the first compact graph of a million edges takes on the slowest board."""
@@ -228,6 +231,8 @@ class Gateway:
         while await self.writer.run(partial(catch_up, ontology=self._ontology, now_ms=now_ms, most=1)):
             pass
         await self.writer.run(partial(refresh_facts, ontology=self._ontology))
+        while await self.writer.run(partial(compare_again, now_ms=now_ms)) == _COMPARED_AT_ONCE:
+            pass
 
     async def keep_to_retention(self) -> None:
         """Let raw rows and dead letters older than the configuration says go; sums and cited rows stay."""
@@ -284,11 +289,11 @@ class Gateway:
         """Look at every hard floor as of now; where a learned day was restated, have it learned again."""
         now_ms = self.clock.now_ms()
 
-        def watch(tx: Transaction) -> str | None:
+        def watch(tx: Transaction) -> bool:
             watch_floors(tx, self._ontology, now_ms=now_ms)
-            return tx.restated_from()
+            return tx.restated_from() is not None or bool(tx.due_verdicts(most=1))
 
-        if await self.writer.run(watch) is not None:
+        if await self.writer.run(watch):
             self._changed.set()
 
     async def _watch(self) -> None:
@@ -367,6 +372,7 @@ class Gateway:
                 question=text,
                 body=json.dumps(answer_json(answer), ensure_ascii=False),
                 cites=tuple(ref for claim in answer.claims for ref in claim.refs),
+                told=told_verdicts(answer),
             )
         )
         self._conversations[number] = Conversation.after(answer)
@@ -391,6 +397,18 @@ class Gateway:
         self._loop.call_soon_threadsafe(self._changed.set)
         self._loop.call_soon_threadsafe(self._committed.set)
         return done
+
+
+def compare_again(tx: Transaction, *, now_ms: int) -> int:
+    """Compare told verdicts once more behind which a day changed, so that whoever asked is told of
+    another word; returns how many were, at most a score at once.
+    """
+    due = tx.due_verdicts(most=_COMPARED_AT_ONCE)
+    for told in due:
+        found = verdict_now(tx, told)
+        late = 0 if found in (None, told.word) else late_records(tx, told, received_after_ms=told.told_ms)
+        tx.settle_verdict(told, None if found is None else found.value, late=late, at_ms=now_ms)
+    return len(due)
 
 
 async def serve(config: Config, path: Path, *, web_port: int | None, say: Callable[[str], None]) -> None:
@@ -437,4 +455,6 @@ def run_command_anywhere(path: Path, command: str, args: Mapping[str, str]) -> t
             now_ms = tx.newest_ms() if imported else SystemClock().now_ms()
             if now_ms is not None:
                 catch_up(tx, ontology, now_ms=now_ms)
+                while compare_again(tx, now_ms=now_ms) == _COMPARED_AT_ONCE:
+                    pass
     return done.text, None if done.opens is None else done.opens.text

@@ -29,6 +29,7 @@ __all__ = [
     "Origin",
     "SourceRow",
     "TextRecord",
+    "ToldVerdict",
 ]
 
 
@@ -342,3 +343,26 @@ EVENT_FIELDS: dict[str, tuple[EventField, ...]] = {
     "state": (),
 }
 """The kinds of rows a profile may make, with their values in stored order; those of Wire 1 as there."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToldVerdict:
+    """The verdict a stored answer gave of a series over the days ``first_date`` .. ``last_date``.
+
+    ``since_date`` is the first day it was compared with, ``until_ms`` the end of the window,
+    ``told_ms`` the instant the answer speaks for; ``word`` as told, ``now_word`` as it is on the
+    rows of today, None where that is the same. ``late`` counts the records that arrived since.
+    """
+
+    claim: str
+    series: str
+    since_date: str
+    first_date: str
+    last_date: str
+    until_ms: int
+    told_ms: int
+    word: str
+    answer: int = 0
+    now_word: str | None = None
+    late: int = 0
+    changed_ms: int | None = None

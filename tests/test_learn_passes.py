@@ -197,6 +197,18 @@ def test_a_restated_day_is_learned_again_with_all_that_came_after(tmp_path):
         assert rows_of(database) == restated
 
 
+def test_days_before_a_series_began_are_learned_again_without_it(tmp_path):
+    """A late record of the bowl's first weeks, months before the tracker was bought."""
+    with opened(tmp_path / "home.db", MAX, LUNA) as database:
+        scratching(database, 40)
+        save_days(database, series_of(LUNA, "scratch"), add_days(FIRST, 30), noisy(4, 10, level=100_000))
+        assert len(learn(database, add_days(FIRST, 39))) == 40
+        with database.transaction() as tx:
+            tx.save_day(day_row("max.scratching", add_days(FIRST, 2), 1.0))
+        assert learn(database, add_days(FIRST, 39))[0] == add_days(FIRST, 2)
+        assert {row[0] for row in rows_of(database)["finding"] if row[1] < add_days(FIRST, 30)} == {"max.scratching"}
+
+
 def test_the_same_day_written_again_restates_nothing(tmp_path):
     with opened(tmp_path / "home.db", MAX) as database:
         scratching(database, 30)

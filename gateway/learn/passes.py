@@ -75,7 +75,9 @@ def learn_day(tx: Transaction, home: Household, ontology: Ontology, as_of: str) 
     watched = [
         (series, ontology.properties[series.property])
         for series in tx.all_series()
-        if series.pet in species and ontology.properties[series.property].kind in _MEASURED_KINDS
+        if series.pet in species
+        and ontology.properties[series.property].kind in _MEASURED_KINDS
+        and (tx.first_date(series.id) or as_of) <= as_of  # of a device that came later nothing is known yet
     ]
     rate = false_per_year(sum(says_something(observed) for _, observed in watched))
     for series, observed in watched:

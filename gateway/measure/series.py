@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from gateway.measure.change import RELEVANCE, SegmentStart, compare
 from gateway.measure.days import (
+    SLOT_MS,
     dates_between,
     day_interval,
     hour_spans,
@@ -74,9 +75,17 @@ def grid_of(
     for row in rows:
         index = place.get(row.date)
         if index is not None:
-            total[index], covered[index] = _row_hours(row.sums, row.covered, row.date, zones)
+            sums, heard = (row.sums, row.covered) if row.end_ms <= now_ms else _until(row, now_ms)
+            total[index], covered[index] = _row_hours(sums, heard, row.date, zones)
     grid = DayGrid(dates, total, np.minimum(covered, span), span, unit, cast("Kind", kind))
     return night_grid(grid) if night_only else grid
+
+
+def _until(row: DayRow, now_ms: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """A row's sums and coverage in the slots that had begun by ``now_ms``, zeros after them."""
+    begun = max(0, min(len(row.sums), -(-(now_ms - row.start_ms) // SLOT_MS)))
+    rest = (0,) * (len(row.sums) - begun)
+    return row.sums[:begun] + rest, row.covered[:begun] + rest
 
 
 @lru_cache(maxsize=4096)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.model import PetStatus, RecordRef
 from gateway.store.deliveries import FRAME_SQL, frame_of
-from gateway.stored import FloorNotice, FollowedRow
+from gateway.stored import FloorNotice, FollowedRow, ToldVerdict
 
 if TYPE_CHECKING:
     from gateway.stored import DatedFrame, TextRecord
@@ -34,6 +34,10 @@ _COLUMNS = (
     "ended_ms",
 )
 _NOTICE = f"SELECT {', '.join(_COLUMNS)} FROM floor_notice "
+_TOLD = (
+    "SELECT claim, series, since_date, first_date, last_date, until_ms, told_ms, word, answer, now_word, late, "
+    "changed_ms FROM answer_verdict "
+)
 _RESTATED = "restated_from"
 
 
@@ -148,6 +152,34 @@ class NoticeReads:
         )
         return tuple((name, RecordRef(ref)) for name, ref in rows)
 
+    # -- verdicts told -----------------------------------------------------------------------------
+
+    def due_verdicts(self, *, most: int) -> tuple[ToldVerdict, ...]:
+        """Verdicts told in answers behind which a day changed and that were not compared again, newest first."""
+        rows = self._db.execute(
+            f"{_TOLD} WHERE due = 1 ORDER BY answer DESC, claim, series LIMIT :most", {"most": most}
+        )
+        return tuple(ToldVerdict(*row) for row in rows)
+
+    def changed_verdicts(self, *, answer: int | None = None, since_ms: int = 0) -> tuple[ToldVerdict, ...]:
+        """Verdicts that are another word now (of one answer, or found since an instant), newest first."""
+        rows = self._db.execute(
+            f"{_TOLD} WHERE now_word IS NOT NULL AND (:answer IS NULL OR answer = :answer) AND changed_ms >= :since "
+            "ORDER BY answer DESC, claim, series",
+            {"answer": answer, "since": since_ms},
+        )
+        return tuple(ToldVerdict(*row) for row in rows)
+
+    def count_late(self, devices: tuple[str, ...], *, start_ms: int, end_ms: int, received_after_ms: int) -> int:
+        """How many records of these devices that started in ``[start_ms, end_ms)`` arrived after an instant."""
+        marks = ", ".join("?" for _ in devices)
+        row = self._db.execute(
+            f"SELECT count(*) FROM frame WHERE device IN ({marks}) AND start_ms >= ? AND start_ms < ? "
+            "AND received_ms > ?",
+            (*devices, start_ms, end_ms, received_after_ms),
+        ).fetchone()
+        return int(row[0])
+
     # -- passes ------------------------------------------------------------------------------------
 
     def findings_between(
@@ -217,6 +249,42 @@ class NoticeWrites(NoticeReads):
                 {"id": notice, "answer": answer, "at": at_ms},
             ).rowcount
             == 1
+        )
+
+    def save_told_verdicts(self, answer: int, told: tuple[ToldVerdict, ...]) -> None:
+        """The verdicts of a new answer, each a row of its own."""
+        self._db.executemany(
+            "INSERT INTO answer_verdict (answer, claim, series, since_date, first_date, last_date, until_ms, told_ms, "
+            "word) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (answer, v.claim, v.series, v.since_date, v.first_date, v.last_date, v.until_ms, v.told_ms, v.word)
+                for v in told
+            ],
+        )
+
+    def note_verdicts_due(self, series: str, date: str, *, told_from_ms: int) -> None:
+        """A day changed: verdicts read from it that were told once it was over are to be compared again."""
+        self._db.execute(
+            "UPDATE answer_verdict SET due = 1 WHERE series = :series AND last_date >= :date AND since_date <= :date "
+            "AND told_ms >= :from",
+            {"series": series, "date": date, "from": told_from_ms},
+        )
+
+    def settle_verdict(self, told: ToldVerdict, word: str | None, *, late: int, at_ms: int) -> None:
+        """What comparing again gave (None: it could not be made); a word that stands as told is no news."""
+        changed = word is not None and word != told.word
+        self._db.execute(
+            "UPDATE answer_verdict SET due = 0, late = :late, now_word = :now, "
+            "changed_ms = iif(:now IS NULL, NULL, iif(now_word IS :now, changed_ms, :at)) "
+            "WHERE answer = :answer AND claim = :claim AND series = :series",
+            {
+                "now": word if changed else None,
+                "late": late if changed else 0,
+                "at": at_ms,
+                "answer": told.answer,
+                "claim": told.claim,
+                "series": told.series,
+            },
         )
 
     def save_followed(self, row: FollowedRow) -> None:

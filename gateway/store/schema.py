@@ -256,6 +256,19 @@ _STEP_1 = (
         PRIMARY KEY (answer, record)
     ) STRICT, WITHOUT ROWID""",
     "CREATE INDEX answer_cites_by_record ON answer_cites (record)",
+    # -- verdicts told: compared once more where a day behind them changed; now_word = another word came out
+    """CREATE TABLE answer_verdict (
+        answer INTEGER NOT NULL REFERENCES answer(id) ON DELETE CASCADE, claim TEXT NOT NULL,
+        series TEXT NOT NULL REFERENCES series(id),
+        since_date TEXT NOT NULL, first_date TEXT NOT NULL, last_date TEXT NOT NULL,
+        until_ms INTEGER NOT NULL, told_ms INTEGER NOT NULL, word TEXT NOT NULL,
+        due INTEGER NOT NULL DEFAULT 0 CHECK (due IN (0, 1)),
+        now_word TEXT, late INTEGER NOT NULL DEFAULT 0, changed_ms INTEGER,
+        PRIMARY KEY (answer, claim, series),
+        CHECK ((now_word IS NULL) = (changed_ms IS NULL))
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX answer_verdict_by_series ON answer_verdict (series, last_date)",
+    "CREATE INDEX answer_verdict_due ON answer_verdict (answer) WHERE due = 1",
 )
 
 

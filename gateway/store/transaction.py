@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gateway.model import Edge, Evidence, Household, PetStatus, RecordRef, Series, Vertex
-    from gateway.stored import DatedFrame, DayRow, DeadLetter, Document, Learned, TextRecord
+    from gateway.stored import DatedFrame, DayRow, DeadLetter, Document, Learned, TextRecord, ToldVerdict
 
 __all__ = ["Transaction"]
 
@@ -320,6 +320,7 @@ class Transaction(AdjacencyWrites, DeliveryWrites, HeardWrites, NoticeWrites, Re
                 (record, day.end_ms),
             )
         if row is not None:
+            self.note_verdicts_due(day.series, day.date, told_from_ms=day.end_ms)
             self.note_restated(day.date)
         return row is not None
 
@@ -495,8 +496,16 @@ class Transaction(AdjacencyWrites, DeliveryWrites, HeardWrites, NoticeWrites, Re
             (as_of, done_ms),
         )
 
-    def save_answer(self, *, asked_ms: int, question: str, body: str, cites: tuple[RecordRef, ...]) -> int:
-        """Keep an answer with the revision of every record it cites; returns its number."""
+    def save_answer(
+        self,
+        *,
+        asked_ms: int,
+        question: str,
+        body: str,
+        cites: tuple[RecordRef, ...],
+        told: tuple[ToldVerdict, ...] = (),
+    ) -> int:
+        """Keep an answer with the revision of every record it cites and the verdicts it told; returns its number."""
         cursor = self._db.execute(
             "INSERT INTO answer (asked_ms, question, body) VALUES (?, ?, ?)", (asked_ms, question, body)
         )
@@ -507,4 +516,5 @@ class Transaction(AdjacencyWrites, DeliveryWrites, HeardWrites, NoticeWrites, Re
                 "LEFT JOIN day d ON d.record = r.id WHERE r.ref = ?",
                 (number, ref.text),
             )
+        self.save_told_verdicts(number, told)
         return number

@@ -13,17 +13,18 @@ from datetime import date
 from urllib.parse import quote
 
 from gateway.ask.records import heading, when
+from gateway.ask.restated import changed_text
 from gateway.ask.wording import day, first_upper, percent, percent_range, possessive
 from gateway.learn.notices import NOTICE_WINDOW, QUIET_DAYS, answers_to
 from gateway.learn.slow import SLOW_WINDOWS
 from gateway.measure.alarms import FloorKind
-from gateway.measure.days import add_days, local_day
+from gateway.measure.days import HOUR_MS, add_days, local_day
 from gateway.model import Household, Pet, PetStatus, RecordRef
 from gateway.ontology.load import load
 from gateway.store.reads import Reader
 from gateway.stored import FloorNotice
 
-__all__ = ["OF_DEVICES", "NoticeCard", "Said", "notice_cards", "said_of", "standing_floors"]
+__all__ = ["OF_DEVICES", "NoticeCard", "Said", "changed_words", "notice_cards", "said_of", "standing_floors"]
 
 _MONTHS = (
     "January",
@@ -106,10 +107,13 @@ def notice_cards(reader: Reader, home: Household) -> tuple[NoticeCard, ...]:
 
 
 def said_of(reader: Reader, home: Household, pet: Pet, *, now_ms: int) -> tuple[Said, ...]:
-    """Statistical notices of the last week and slow changes of the last pass, one sentence each."""
+    """Statistical notices of the last week and slow changes of the last pass, one sentence each, after
+    what late records made of verdicts the owner was told.
+    """
+    told = _told_otherwise(reader, home, pet, now_ms=now_ms)
     learned = reader.learned_until()
     if learned is None or pet.status in _SILENT:
-        return ()
+        return told
     as_of = min(learned, local_day(now_ms, home.zones))
     ontology = load()
     latest: dict[tuple[str, bool], str] = {}
@@ -122,10 +126,25 @@ def said_of(reader: Reader, home: Household, pet: Pet, *, now_ms: int) -> tuple[
         slow = window != NOTICE_WINDOW
         say = _slowly(name, verdict, facts, as_of) if slow else _shifted(name, verdict, facts, pet)
         latest[series, slow] = say  # by day: the last one stands
-    return tuple(
+    return told + tuple(
         Said(text, f"/series/{quote(series, safe='')}" if reader.first_date(series) is not None else None)
         for (series, _), text in sorted(latest.items())
     )
+
+
+def changed_words(reader: Reader, answer: int) -> tuple[str, ...]:
+    """The sentences about verdicts of a stored answer that late records made another word."""
+    home = reader.household()
+    return tuple(changed_text(told, home, load()) for told in reader.changed_verdicts(answer=answer))
+
+
+def _told_otherwise(reader: Reader, home: Household, pet: Pet, *, now_ms: int) -> tuple[Said, ...]:
+    """Verdicts about this pet that became another word lately, each leading to its answer."""
+    found: dict[str, str] = {}
+    for told in reader.changed_verdicts(since_ms=now_ms - QUIET_DAYS * 24 * HOUR_MS):
+        if told.series.partition(".")[0] == pet.id:  # asked twice, told of once, with the newest answer
+            found.setdefault(changed_text(told, home, load()), f"/answer/{told.answer}")
+    return tuple(Said(text, href) for text, href in found.items())
 
 
 def _shifted(name: str, verdict: str, facts: dict[str, object], pet: Pet) -> str:

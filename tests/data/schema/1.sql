@@ -5,7 +5,7 @@ CREATE TABLE "_sqlite_migrations" (
    "name" TEXT,
    "applied_at" TEXT
 );
-INSERT INTO "_sqlite_migrations" VALUES(1,'scentwalk','step_1_the_whole_way','2026-11-30 22:40:50.651984+00:00');
+INSERT INTO "_sqlite_migrations" VALUES(1,'scentwalk','step_1_the_whole_way','2026-11-30 22:42:28.263369+00:00');
 CREATE TABLE adjacency (
         id INTEGER PRIMARY KEY CHECK (id = 1), view TEXT NOT NULL, crc INTEGER NOT NULL,
         arrays BLOB NOT NULL, names BLOB NOT NULL, rows BLOB NOT NULL, parallels BLOB NOT NULL
@@ -27,6 +27,16 @@ INSERT INTO "answer_cites" VALUES(1,17,NULL,0);
 INSERT INTO "answer_cites" VALUES(1,64,0,0);
 INSERT INTO "answer_cites" VALUES(1,70,NULL,0);
 INSERT INTO "answer_cites" VALUES(1,72,NULL,0);
+CREATE TABLE answer_verdict (
+        answer INTEGER NOT NULL REFERENCES answer(id) ON DELETE CASCADE, claim TEXT NOT NULL,
+        series TEXT NOT NULL REFERENCES series(id),
+        since_date TEXT NOT NULL, first_date TEXT NOT NULL, last_date TEXT NOT NULL,
+        until_ms INTEGER NOT NULL, told_ms INTEGER NOT NULL, word TEXT NOT NULL,
+        due INTEGER NOT NULL DEFAULT 0 CHECK (due IN (0, 1)),
+        now_word TEXT, late INTEGER NOT NULL DEFAULT 0, changed_ms INTEGER,
+        PRIMARY KEY (answer, claim, series),
+        CHECK ((now_word IS NULL) = (changed_ms IS NULL))
+    ) STRICT, WITHOUT ROWID;
 CREATE TABLE binding (
         device TEXT NOT NULL REFERENCES device(id), pet TEXT NOT NULL REFERENCES pet(id),
         valid_from_ms INTEGER NOT NULL, valid_to_ms INTEGER,
@@ -401,4 +411,6 @@ CREATE TRIGGER evidence_update AFTER UPDATE ON evidence BEGIN INSERT INTO adjace
 CREATE TRIGGER evidence_delete AFTER DELETE ON evidence BEGIN INSERT INTO adjacency_change (tail, head, epoch) SELECT min(e.tail, e.head), max(e.tail, e.head), a.epoch FROM adjacency_epoch a JOIN edge e ON e.record = OLD.edge WHERE true ON CONFLICT (tail, head) DO UPDATE SET epoch = excluded.epoch WHERE epoch <> excluded.epoch; END;
 CREATE INDEX floor_cites_by_record ON floor_cites (record);
 CREATE INDEX answer_cites_by_record ON answer_cites (record);
+CREATE INDEX answer_verdict_by_series ON answer_verdict (series, last_date);
+CREATE INDEX answer_verdict_due ON answer_verdict (answer) WHERE due = 1;
 COMMIT;
