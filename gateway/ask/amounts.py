@@ -176,6 +176,7 @@ def _daily_claim(draft: Draft, total: Total, cite: str) -> None:
         values=(
             Quantity("per_day", round(found.per_day, 3), f"{found.unit}/day"),
             Quantity("days", len(found.full_days), "days"),
+            *(Quantity(n, v, found.unit) for n, v in (("least", found.least), ("most", found.most)) if v is not None),
         ),
         window=total.window,
         about=(f"pet:{total.pet.id}",),
@@ -362,7 +363,7 @@ def _each_own_past(scene: Scene, draft: Draft, observed: Property, pets: tuple[P
             "comparison",
             EvidenceClass.MEASURED,
             f"Against {possessive(pet)} own past {pet.name} is {own}, {dates}",
-            cite=cite_of(scene, figure.devices),
+            cite=cite_of(scene, figure.devices, figure),
             refs=figure.refs,
             values=(*figure.values(), Quantity("gap", round(gap, 3), f"{unit}/day")),
             window=figure.window,

@@ -14,7 +14,7 @@ from gateway.ask.change import figure_claim, how_clearly, not_captured, say_verd
 from gateway.ask.disagree import say_disagreements
 from gateway.ask.explain import Inquiry, cause_words, connection, inquire, sign_behind
 from gateway.ask.figures import compare_window
-from gateway.ask.sources import cite, class_of
+from gateway.ask.sources import cite, class_of, dated_by
 from gateway.ask.wording import first_upper, joined, possessive
 from gateway.dialogue import NoticeKind
 from gateway.model import Verdict
@@ -202,7 +202,7 @@ def say_exposures(scene: Scene, draft: Draft, pet: Pet, found: tuple[Link, ...])
     for link in found[-_SHOWN:]:
         if link.marked_wrong:
             continue
-        piece = link.evidence[0]
+        piece = dated_by(scene, link) or link.evidence[0]
         name = names.get(link.edge.head.name, link.edge.head.name.partition(":")[2].replace("_", " "))
         draft.claim(
             "exposure",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gateway.ask.sources import cite, class_of, first_of, quoted
+from gateway.ask.sources import cite, class_of, dated_by, first_of, quoted
 from gateway.ask.wording import day, first_upper
 from gateway.dialogue import EvidenceClass, NoticeKind
 from gateway.measure.days import local_day
@@ -65,10 +65,10 @@ def _sign_claim(scene: Scene, draft: Draft, shows: Link, links: dict[RecordRef, 
 
 def _exposure_claim(scene: Scene, draft: Draft, chain: Chain, link: Link, rank: int) -> str | None:
     """The dated change itself: the food switched, the treatment ran out, the visit began."""
-    piece = first_of(link, "event", "log", "note")
+    piece = dated_by(scene, link)
     if piece is None:
         return None
-    refs = tuple(e.record for e in link.evidence if e.record.kind == piece.record.kind)
+    refs: tuple[RecordRef, ...] = (piece.record,)
     names = scene.reader.vertex_labels()
     name = names.get(link.edge.head.name, link.edge.head.name)
     when = date_of(scene, chain.changed_ms)
@@ -79,7 +79,7 @@ def _exposure_claim(scene: Scene, draft: Draft, chain: Chain, link: Link, rank: 
             if period.start_ms < chain.changed_ms
         ]
         text = f"{name} replaced {before[-1].name} on {when}" if before else f"{name} began on {when}"
-        refs = (*refs[:1], *((before[-1].ref,) if before else ()))
+        refs = (*refs, *((before[-1].ref,) if before else ()))
     elif chain.change == "ended":
         text = (
             f"{first_upper(name)} given {date_of(scene, link.edge.valid_from_ms or chain.changed_ms)} ran out on {when}"

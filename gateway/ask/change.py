@@ -142,7 +142,7 @@ def figure_claim(
     ``opening`` names the series or pet first, where the figure is not the one asked about;
     ``ranked`` adds how often it was so in the pet's own past.
     """
-    refs = figure.refs
+    refs, values = figure.refs, figure.values()
     if not refs:
         return None
     text = change_text(figure, year_of=scene.today)
@@ -152,15 +152,16 @@ def figure_claim(
         text = f"{text}; counted as energy, because the food changed"
     if ranked and (often := _how_often(figure)):
         text = f"{text}; {often}"
+        refs, values = (*refs, *figure.past_refs), (*values, *figure.rank())
     if not opening and (visible := _visible(figure)):
         text = f"{text}; {visible}"
     return draft.claim(
         "comparison",
         EvidenceClass.MEASURED,
         first_upper(text),
-        cite=cite_of(scene, figure.devices) or "device",
+        cite=cite_of(scene, figure.devices, figure) or "device",
         refs=refs,
-        values=figure.values(),
+        values=values,
         window=figure.window,
         about=(f"pet:{figure.pet.id}", f"series:{figure.series}"),
         rank=rank,
@@ -337,7 +338,7 @@ def as_usual(
         "as_usual",
         EvidenceClass.MEASURED,
         f"{first_upper(joined(words))} {is_or_are(words)} as usual",
-        cite=cite_of(scene, devices),
+        cite=cite_of(scene, devices, *usual),
         refs=tuple(ref for figure in usual for ref in figure.refs),
         values=tuple(value for figure in usual for value in _prefixed(figure)),
         window=window,
@@ -352,7 +353,7 @@ def _also_changed(scene: Scene, draft: Draft, figure: Figure, rank: int) -> None
         "comparison",
         EvidenceClass.MEASURED,
         first_upper(also_text(figure)),
-        cite=cite_of(scene, figure.devices),
+        cite=cite_of(scene, figure.devices, figure),
         refs=figure.refs,
         values=figure.values(),
         window=figure.window,

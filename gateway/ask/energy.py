@@ -115,7 +115,7 @@ def _as_energy(scene: Scene, draft: Draft, figure: Figure) -> None:
         EvidenceClass.MEASURED,
         f"As energy {amount(found.now or 0.0, 'kcal')} a day against {possessive(figure.pet)} usual "
         f"{usual_of(found.usual or 0.0, found.now or 0.0, 'kcal')}{likely}, {dates}",
-        cite=f"{cite_of(scene, figure.devices)}; product data",
+        cite=cite_of(scene, figure.devices, figure),
         refs=figure.refs,
         values=figure.values(),
         window=figure.window,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gateway.measure.grid import Aggregate
     from gateway.model import Device, Pet, Window
     from gateway.ontology.vocabulary import Property
-    from gateway.stored import DayRow
+    from gateway.stored import DayRow, Feeding
 
 __all__ = ["Figure", "Total", "also_text", "change_text", "cite_of", "compare_window", "coverage_text", "total_of"]
 
@@ -41,6 +41,8 @@ class Figure:
     devices: tuple[Device, ...]
     now_refs: tuple[RecordRef, ...]
     usual_refs: tuple[RecordRef, ...]
+    food_refs: tuple[RecordRef, ...] = ()
+    past_refs: tuple[RecordRef, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -48,7 +50,15 @@ class Figure:
 
     @property
     def refs(self) -> tuple[RecordRef, ...]:
-        return (*self.now_refs, *self.usual_refs)
+        """Whatever the figures are computed from; `past_refs` only carry the rank."""
+        return (*self.now_refs, *self.usual_refs, *self.food_refs)
+
+    def rank(self) -> tuple[Quantity, ...]:
+        """How many of the pet's own past windows lie below this one; its records are `past_refs`."""
+        comparison = self.measured.comparison
+        if comparison.rank is None or comparison.rank_of is None:
+            return ()
+        return (Quantity("rank", comparison.rank, "count"), Quantity("rank_of", comparison.rank_of, "count"))
 
     def values(self) -> tuple[Quantity, ...]:
         """The figures a claim about this comparison carries, in stored units."""
@@ -65,9 +75,6 @@ class Figure:
         if comparison.interval is not None:
             found.append(Quantity("low", round(comparison.interval[0], 6), "fraction"))
             found.append(Quantity("high", round(comparison.interval[1], 6), "fraction"))
-        if comparison.rank is not None and comparison.rank_of is not None:
-            found.append(Quantity("rank", comparison.rank, "count"))
-            found.append(Quantity("rank_of", comparison.rank_of, "count"))
         found.append(Quantity("verdict", comparison.verdict.value, "word"))
         found.append(Quantity("days", len(comparison.days_used), "days"))
         found.append(Quantity("usual_days", len(comparison.baseline_days), "days"))
@@ -90,9 +97,11 @@ class Total:
         return tuple(row.ref for row in self.rows)
 
 
-def cite_of(scene: Scene, devices: tuple[Device, ...]) -> str:
-    """The word inside the brackets: "tracker", "bowl"."""
+def cite_of(scene: Scene, devices: tuple[Device, ...], *figures: Figure) -> str:
+    """The words inside the brackets: "tracker", "bowl"; "bowl; product data" where figures are energy."""
     words = dict.fromkeys(scene.ontology.device_kinds[device.kind].cite for device in devices)
+    if any(figure.food_refs for figure in figures):
+        words["product data"] = None
     return "; ".join(words)
 
 
@@ -107,8 +116,10 @@ def compare_window(scene: Scene, pet: Pet, observed: Property, window: Window) -
     if began is None or observed.kind not in ("duration", "mass", "count"):
         return None
     history_from = min(max(began, add_days(window.first_date, -_HISTORY_DAYS)), window.first_date)
+    rows = scene.reader.days(series, history_from, window.last_date)
+    feedings = scene.reader.feedings(scene.home, pet.id) if observed.id == "intake" else ()
     measured = compare_rows(
-        scene.reader.days(series, history_from, window.last_date),
+        rows,
         window.first_date,
         window.last_date,
         history_from=history_from,
@@ -118,9 +129,16 @@ def compare_window(scene: Scene, pet: Pet, observed: Property, window: Window) -
         kind=observed.kind,
         night_only=observed.night_only,
         relevance=observed.relevance,
-        feedings=scene.reader.feedings(scene.home, pet.id) if observed.id == "intake" else (),
+        feedings=feedings,
     )
     comparison = measured.comparison
+    stored = {row.date for row in rows}
+
+    def days(dates: tuple[str, ...]) -> tuple[RecordRef, ...]:
+        """The rows behind these days; a night also stands on the row of the morning after."""
+        mornings = {after for date in dates if (after := add_days(date, 1)) in stored} if observed.night_only else set()
+        return tuple(RecordRef(f"day:{series}/{date}") for date in sorted({*dates, *mornings}))
+
     return Figure(
         pet=pet,
         observed=observed,
@@ -128,9 +146,17 @@ def compare_window(scene: Scene, pet: Pet, observed: Property, window: Window) -
         window=window,
         measured=measured,
         devices=scene.devices_of(pet.id, observed),
-        now_refs=tuple(RecordRef(f"day:{series}/{date}") for date in comparison.days_used),
-        usual_refs=tuple(RecordRef(f"day:{series}/{date}") for date in comparison.baseline_days),
+        now_refs=days(comparison.days_used),
+        usual_refs=days(comparison.baseline_days),
+        food_refs=_energy_refs(scene, feedings) if measured.unit == "kcal" else (),
+        past_refs=tuple(row.ref for row in rows if row.date < window.first_date),
     )
+
+
+def _energy_refs(scene: Scene, feedings: tuple[Feeding, ...]) -> tuple[RecordRef, ...]:
+    """What makes energy of grams: the records that say which food was in the bowl, and its label."""
+    labels = (scene.reader.label_of(period.code) for period in feedings)
+    return (*(period.ref for period in feedings), *(label for label in labels if label is not None))
 
 
 def total_of(scene: Scene, pet: Pet, observed: Property, window: Window) -> Total | None:

@@ -64,7 +64,11 @@ def gap_in(scene: Scene, figure: Figure) -> Gap | None:
         return None
     before = scene.reader.last_frame(device.id, before_ms=start + SLOT_MS)
     after = scene.reader.frames((device.id,), start_ms=max(start, end - SLOT_MS), end_ms=end + SLOT_MS)
-    refs = tuple(frame.ref for frame in (before, *after[:1]) if frame is not None)
+    heard_on = {local_day(start - 1, scene.zones), local_day(end, scene.zones)}  # their rows say what was heard
+    refs = (
+        *(frame.ref for frame in (before, *after[:1]) if frame is not None),
+        *(row.ref for row in rows if row.date in heard_on),
+    )
     if before is not None and start - SLOT_MS <= before.end_ms <= start + SLOT_MS:
         start = before.end_ms
     lasting = end >= scene.now_ms

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gateway.ask.advice import vet_phone
 from gateway.ask.blame import exposures
-from gateway.ask.sources import cite, mentions, quote, subject_words
+from gateway.ask.sources import cite, dated_by, mentions, quote, subject_words
 from gateway.ask.wording import clock_time, day, first_upper, joined
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import day_interval, local_day
@@ -150,7 +150,7 @@ def last_logged(scene: Scene, question: Question, draft: Draft, pet: Pet) -> Non
     known = exposures(scene, pet, question.subjects)
     if known and known[-1].edge.valid_from_ms is not None:
         began = day(local_day(known[-1].edge.valid_from_ms, scene.zones), year_of=scene.today)
-        piece = known[-1].evidence[0]
+        piece = dated_by(scene, known[-1]) or known[-1].evidence[0]
         names = scene.reader.vertex_labels()
         head = known[-1].edge.head.name
         draft.say(NoticeKind.SHORT, f"On {began}")

@@ -8,7 +8,7 @@ from gateway.ask.change import as_usual, figure_claim, figure_seen, if_seen, not
 from gateway.ask.figures import cite_of, compare_window, total_of
 from gateway.ask.floors import say_floors
 from gateway.ask.lookups import last_weights
-from gateway.ask.sources import cite, class_of
+from gateway.ask.sources import cite, class_of, dated_by
 from gateway.ask.wording import being, day, day_range, first_upper, joined, per_day, percent
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import add_days, local_day
@@ -137,7 +137,7 @@ def food_since(scene: Scene, draft: Draft, pet: Pet, food: str) -> None:
     if ended is not None and ended <= scene.now_ms:
         span = f"from {day(began, year_of=scene.today)} to {day(local_day(ended, scene.zones), year_of=scene.today)}"
     draft.say(NoticeKind.SHORT, f"{first_upper(span)}")
-    piece = link.evidence[0]
+    piece = dated_by(scene, link) or link.evidence[0]
     draft.claim(
         "food_since",
         class_of(piece.record),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gateway.dialogue import Question
     from gateway.model import Evidence, Link, RecordRef
 
-__all__ = ["cite", "class_of", "first_of", "mentions", "quote", "quoted", "subject_words"]
+__all__ = ["cite", "class_of", "dated_by", "first_of", "mentions", "quote", "quoted", "subject_words"]
 
 _LONGEST_QUOTE = 300
 
@@ -79,6 +79,16 @@ def first_of(link: Link, *kinds: str) -> Evidence | None:
         if piece.record.kind in kinds and piece.mass.true > 0.0:
             return piece
     return None
+
+
+def dated_by(scene: Scene, link: Link) -> Evidence | None:
+    """The piece of evidence that dates a link: the food's own record rather than a meal it was eaten in."""
+    pieces = [piece for piece in link.evidence if piece.mass.true > 0.0]
+    for piece in pieces:
+        frame = scene.reader.frame(piece.record) if piece.record.kind == "event" else None
+        if frame is not None and frame.kind == "food_set":
+            return piece
+    return next((piece for piece in pieces if piece.record.kind in ("event", "log", "note")), None)
 
 
 def subject_words(scene: Scene, question: Question) -> tuple[tuple[str, ...], ...]:
