@@ -39,6 +39,49 @@ def test_at_least_95_percent_of_the_second_set_have_every_field_right():
     assert len(wrong) <= (1 - LEAST_RIGHT) * len(cases), "\n".join(wrong)
 
 
+@pytest.mark.parametrize("language", ["en", "de", "es"])
+def test_questions_written_before_any_rule_saw_them_are_read_and_no_danger_is_missed(language):
+    # First sight, before the rules were mended: en 92 of 122, de 27 of 40, es 28 of 40 (DECISIONS).
+    cases = rows(DATA / f"questions_unseen_{language}.jsonl")
+    wrong = differences(cases, HOME)
+    assert len(wrong) <= (1 - LEAST_RIGHT) * len(cases), "\n".join(wrong)
+    dangerous = [case for case in cases if case["answer_class"] == "conservative"]
+    assert [case["text"] for case in dangerous if ask(case["text"]).answer_class != "conservative"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "intent", "metric"),
+    [
+        ("when did that start?", "Why is Max scratching more this week?", "onset", "scratch"),
+        ("why?", "Is Luna eating less?", "explain_change", "intake"),
+        ("why is that", "Is Luna eating less?", "explain_change", "intake"),
+        ("is that normal?", "How long did Luna sleep yesterday?", "normal_check", "rest"),
+    ],
+)
+def test_what_a_follow_up_leaves_unsaid_is_what_was_measured_before(text, before, intent, metric):
+    read = ask(text, earlier=ask(before))
+    assert (read.intent, read.metric, read.pets) == (intent, metric, ask(before).pets)
+
+
+def test_a_follow_up_with_a_subject_of_its_own_stands_alone():
+    read = ask("Is that chicken in Acme?", earlier=ask("Why is Max scratching more this week?"))
+    assert (read.intent, read.metric) == ("ingredient_lookup", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("wieso schuettelt max den kopf", "wieso schüttelt Max den Kopf"),
+        ("duerfen hunde kaese", "Dürfen Hunde Käse"),
+        ("when'd max start scratching", "when did max start scratching"),
+        ("woran liegts dass luna weniger frisst", "woran liegt es dass Luna weniger frisst"),
+    ],
+)
+def test_two_spellings_of_one_word_are_read_alike(text, same):
+    one, other = (frame_json(ask(words)) for words in (text, same))
+    assert {**one, "text": ""} == {**other, "text": ""}
+
+
 def test_no_rule_of_the_list_is_dead_or_named_twice():
     assert len({rule.name for rule in RULES}) == len(RULES)
     texts = [row["text"] for row in rows(DATA / "questions_own.jsonl")] + [
@@ -47,7 +90,7 @@ def test_no_rule_of_the_list_is_dead_or_named_twice():
         "How much sleep is normal for a cat?", "Luna isn't drinking", "Is Max ok?", "Max", "When did Max last get a shot?",
         "Can Max swim?", "When does Bella need her thyroid pill?", "Did Luna get any treats today?", "Compare Luna and Max",
         "Is Acme upsetting Max's stomach?", "What's the average weight of a chihuahua?", "Has Max improved?",
-        "Did the scratching begin after the new kibble?", "What about Max's Apoquel?", "Is chicken in Harbor Whitefish?", "Harbor Whitefish, what?", "Is Luna still normal?",
+        "Did the scratching begin after the new kibble?", "What about Max's Apoquel?", "Is chicken in Harbor Whitefish?", "Harbor Whitefish, what?", "Is Luna still normal?", "Peanut's weight?",
     ]  # fmt: skip
     fired = {ask(text).rule for text in texts}
     assert {rule.name for rule in RULES} - fired <= RARE

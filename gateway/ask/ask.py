@@ -73,7 +73,10 @@ def ask(
     """
     scene = Scene.at(reader, now_ms)
     last_pet = None if conversation is None else conversation.last_pet
-    question = read_question(text, household=scene.home, now_ms=now_ms, last_pet=last_pet, extra=scene.ingredients())
+    earlier = None if conversation is None else conversation.answer.question
+    question = read_question(
+        text, household=scene.home, now_ms=now_ms, last_pet=last_pet, earlier=earlier, extra=scene.ingredients()
+    )
     draft = Draft()
     draft.explain.extend(_reading(question))
     if is_urgent(question):

@@ -102,7 +102,8 @@ def _asks_food(f: Facts) -> bool:
 
 def _asks_contents(f: Facts) -> bool:
     named = f.mentions("own_food", "ing", "food") or f.has("current_food", "new_food", "old_food")
-    return named and f.has("contain") and f.measured in {None, "intake"} and f.windows == 0
+    lasting = f.has("since_when") or (f.has("how_long") and f.who.named)
+    return named and f.has("contain") and f.measured in {None, "intake"} and f.windows == 0 and not lasting
 
 
 def _asks_device(f: Facts) -> bool:
@@ -145,7 +146,7 @@ def _several_windows(f: Facts) -> bool:
         _measured(f)
         and not f.starts("why", within=2)
         and (
-            (f.windows >= 2 and f.has("periods", "most")) or around or (f.windows == 1 and f.moved and _against_past(f))
+            (f.windows >= 2 and f.has("periods", "most", "compare")) or around or (f.windows == 1 and f.moved and _against_past(f))
         )
     )
 
@@ -172,6 +173,8 @@ def _asks_trend(f: Facts) -> bool:
 def _asks_normal(f: Facts) -> bool:
     modal = any(token.text in f.linked.language.words["modal"] for token in f.linked.tokens)
     if _measured(f) and bool(f.who.hosts) and modal and f.starts("how_much", within=2):
+        return True
+    if _measured(f) and f.yes_no and f.has("well") and f.who.pets and not f.thing:
         return True
     if not _measured(f) or not f.has("normal"):
         return False
@@ -232,6 +235,19 @@ def _is_med_safety(f: Facts) -> bool:
     return f.subject_med and f.has("side_effect", "can", "most_of")
 
 
+def _needs_vet(f: Facts) -> bool:
+    """Whether a vet is asked for; the "sick" of "been sick" is what happened."""
+    spans = f.linked.cues.get("need_vet", ())
+    within = f.metric is not None and all(f.metric.first <= a and b <= f.metric.last for a, b in spans)
+    return bool(spans) and not within and not f.has("record") and not f.starts("when", within=2)
+
+
+def _level_alone(f: Facts) -> bool:
+    """Whether it is "Peanut's weight?": a level, no verb, no direction."""
+    verbs = any(token.text in f.linked.language.words["aux"] for token in f.linked.tokens)
+    return f.measured in {"weight", "heart_rate", "temperature"} and not verbs and not f.moved and f.windows == 0
+
+
 def _asks_well(f: Facts) -> bool:
     """Whether it is "Is Max ok?", with nothing measured and no thing asked about."""
     nothing = f.measured is None and not f.thing and not f.subject_food and not f.subject_med
@@ -266,9 +282,7 @@ RULES: tuple[Rule, ...] = (
             and not f.has("usual")
         ),
     ),
-    Rule(
-        "need_vet", "need_vet", lambda f: f.has("need_vet") and not f.has("record") and not f.starts("when", within=2)
-    ),
+    Rule("need_vet", "need_vet", _needs_vet),
     Rule("device", "device_status", _asks_device),
     Rule("med_missed", "med_timing", lambda f: f.subject_med and f.has("missed") and not _measured(f)),
     Rule(
@@ -321,6 +335,7 @@ RULES: tuple[Rule, ...] = (
     Rule("normal", "normal_check", lambda f: _asks_normal(f) and not f.moved and not f.has("still")),
     Rule("trend", "trend", _asks_trend),
     Rule("normal_host", "normal_check", lambda f: _asks_normal(f) and (bool(f.who.hosts) or f.yes_no)),
+    Rule("level", "quantity", lambda f: _level_alone(f) and f.yes_no),
     Rule("check", "event_check", lambda f: _measured(f) and f.yes_no),
     Rule(
         "of_host", "normal_check", lambda f: _measured(f) and bool(f.who.hosts) and not f.who.pets and f.has("how_much")

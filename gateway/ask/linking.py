@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from gateway.ask.times import Calendar, TimeSpan, read_times
+from gateway.ask.times import Calendar, TimeSpan, read_times, window_of
 from gateway.dialogue import Mention
 from gateway.model import Household
 from gateway.ontology import load as tables
@@ -112,6 +112,20 @@ def _near_hazards(language: Language) -> Neighbours:
     return Neighbours((word for word, codes in near.items() if codes & {language.id, "en"}), two=True)
 
 
+_SHORTEST_PART = 5
+"""Letters from which a part makes a compound dangerous: "Bier" would take in too many words."""
+
+
+def _compound_hazards(word: str, language: Language) -> tuple[str, ...]:
+    """The poison a German compound begins or ends with ("Knoblauchbrot", "Milchschokolade")."""
+    if language.id != "de":
+        return ()
+    near = tables.hazards().near
+    lengths = range(len(word) - 2, _SHORTEST_PART - 1, -1)
+    parts = (part for length in lengths for part in (word[:length], word[-length:]))
+    return next(((part,) for part in parts if language.id in near.get(part, ())), ())
+
+
 @cache
 def _near_words(language: Language) -> Neighbours:
     """Measured words, words for time and function words of this language."""
@@ -162,12 +176,14 @@ def language_of(tokens: Sequence[Token], languages: Sequence[Language], hint: st
 
 def link(text: str, reader: Reader, calendar: Calendar, *, hint: str | None = None) -> Linked:
     """Link a question (already cut to its length limit)."""
-    tokens = tokens_of(text)
+    tokens = _spelled_out(tokens_of(text), reader)
     language = language_of(tokens, reader.languages, hint)
     near, corrected, corrections = _respell(tokens, reader, language)
-    times = read_times(corrected, language.times, calendar)
+    times = _with_the_other_period(read_times(corrected, language.times, calendar), corrected, language, calendar)
     cues = _by_cue(language.cues.every_in(text, corrected))
     chosen = _things_in(text, corrected, reader, cues)
+    meals = [(m.first, m.last) for m in language.metrics.find_in(text, corrected) if m.last - m.first > 1]
+    chosen = tuple((m, r) for m, r in chosen if r.kind not in {"food", "ing"} or not _inside(m, meals))
     covered = {index for match, _ in chosen for index in range(match.first, match.last)}
     events = _events_in(text, corrected, language)
     blocked = {i for first, last, _ in events for i in range(first, last)}
@@ -176,17 +192,18 @@ def link(text: str, reader: Reader, calendar: Calendar, *, hint: str | None = No
         free = tuple(span for span in cues["cause"] if not blocked.intersection(range(*span)))
         cues = {name: spans for name, spans in {**cues, "cause": free}.items() if spans}
     blocked |= {i for match, reading in chosen if _is_solid(reading) for i in range(match.first, match.last)}
+    blocked |= {i for first, last in cues.get("idiom", ()) for i in range(first, last)}
     metrics = _metrics_in(text, corrected, language, blocked)
     spent = blocked | {i for hit in metrics for i in range(hit.first, hit.last)}
     directions = _directions_in(text, corrected, language, spent)
-    toxins = _toxins_in(text, tokens, reader, cues, chosen)
+    toxins = _toxins_in(text, tokens, reader, language, cues, chosen)
     poisons = {i for first, last, _ in toxins for i in range(first, last)}
     chosen = tuple((m, r) for m, r in chosen if r.kind not in _HIDDEN or m.first not in poisons)
     hosts = _hosts(reader.household, chosen)
     signs = reader.hazards.signs_in(text, tokens, hosts=hosts)
     near_misses: tuple[tuple[str, str], ...] = ()
     if near != tokens:
-        more_toxins = _toxins_in(text, near, reader, cues, chosen)
+        more_toxins = _toxins_in(text, near, reader, language, cues, chosen)
         more_signs = reader.hazards.signs_in(text, near, hosts=hosts)
         if more_toxins != toxins or more_signs != signs:
             near_misses = tuple((a.text, b.text) for a, b in zip(tokens, near, strict=True) if a.text != b.text)
@@ -219,6 +236,28 @@ def link(text: str, reader: Reader, calendar: Calendar, *, hint: str | None = No
 
 # --- spelling -------------------------------------------------------------------------------
 
+_CLITICS = ("'s", "'d", "'re", "'ve", "'ll", "s", "d")
+"""What is run together with a question word or verb: "when'd", "whys", "juckts"."""
+
+
+def _spelled_out(tokens: tuple[Token, ...], reader: Reader) -> tuple[Token, ...]:
+    """Tokens as their owner would write them with time: "schuettelt" with its umlaut, "when'd" as "when".
+
+    No correction and no guess: ae, oe and ue are another spelling of the same German letter,
+    and count only where that makes a known word of an unknown one.
+    """
+    return tuple(Token(_full_word(token.text, reader), token.start, token.end) for token in tokens)
+
+
+def _full_word(word: str, reader: Reader) -> str:
+    if word in reader.known or len(word) < 4:
+        return word
+    umlaut = word.replace("ae", "a").replace("oe", "o").replace("ue", "u")
+    if umlaut != word and umlaut in reader.known:
+        return umlaut
+    stems = (word.removesuffix(ending) for ending in _CLITICS if word.endswith(ending))
+    return next((stem for stem in stems if stem in reader.words["takes_clitic"]), word)
+
 
 def _respell(
     tokens: tuple[Token, ...], reader: Reader, language: Language
@@ -239,6 +278,7 @@ def _respell(
             careful = replaced = twin[0]
         elif word not in reader.known and word[0].isalpha() and len(word) >= 3:
             hazards = _near_hazards(language).near(word) if len(word) >= 5 else ()
+            hazards = hazards or _compound_hazards(word, language)
             names = reader.near_names.near(word)
             words = _near_words(language).near(word) if len(word) >= 5 else ()
             if hazards:
@@ -257,6 +297,34 @@ def _respell(
 def _meaning(language: Language, word: str) -> tuple[Reading, ...]:
     token = (Token(word, 0, 0),)
     return next((readings for _, readings in (*language.metrics.at(token, 0), *language.times.fixed.at(token, 0))), ())
+
+
+def _inside(match: Match, spans: Sequence[tuple[int, int]]) -> bool:
+    """Whether a mention is only part of a longer measured phrase (the "tea" of "had her tea")."""
+    return any(a <= match.first and match.last <= b and b - a > match.last - match.first for a, b in spans)
+
+
+_OTHER_PERIOD = {"P7D": "PREV_WEEK", "P30D": "PREV_MONTH"}
+
+
+def _with_the_other_period(
+    times: tuple[TimeSpan, ...], tokens: Sequence[Token], language: Language, calendar: Calendar
+) -> tuple[TimeSpan, ...]:
+    """The spans, and the period that "this week vs last" leaves half unsaid."""
+    words = language.words
+    for span in times:
+        other = _OTHER_PERIOD.get(span.label)
+        index = span.last
+        if other is None or index >= len(tokens) or tokens[index].text not in words["then_leads"]:
+            continue
+        index += 1
+        while index < len(tokens) and tokens[index].text in words["articles"]:
+            index += 1
+        ended = index + 1 >= len(tokens) or not tokens[index + 1].text[0].isalpha()
+        if index < len(tokens) and tokens[index].text in words["then_last"] and ended:
+            more = TimeSpan(span.last, index + 1, other, window_of(other, calendar))
+            return tuple(sorted((*times, more), key=lambda found: found.first))
+    return times
 
 
 # --- mentions -------------------------------------------------------------------------------
@@ -412,6 +480,7 @@ def _toxins_in(
     text: str,
     tokens: Sequence[Token],
     reader: Reader,
+    language: Language,
     cues: Mapping[str, tuple[tuple[int, int], ...]],
     chosen: Sequence[tuple[Match, Reading]],
 ) -> tuple[tuple[int, int, str], ...]:
@@ -430,12 +499,19 @@ def _toxins_in(
         for reading in match.readings:
             context = reader.hazards.toxins[reading.target].context
             names = {"swallow": ("swallow",), "contact": ("swallow", "contact", "eat_ask")}.get(context, ())
+            verbs = [verb for name in names for verb in cues.get(name, ())]
             if names and not any(
-                _object_of(reader, tokens, last, span[0]) for n in names for _, last in cues.get(n, ())
+                _object_of(reader, tokens, last, span[0]) or _object_before(span[1], first, language)
+                for first, last in verbs
             ):
                 continue
             found.append((*span, reading.target))
     return tuple(found)
+
+
+def _object_before(end: int, verb: int, language: Language) -> bool:
+    """Whether the verb follows its object, as a German participle does ("einen Faden verschluckt")."""
+    return language.id != "en" and 0 <= verb - end <= 2
 
 
 def _object_of(reader: Reader, tokens: Sequence[Token], verb_end: int, first: int) -> bool:

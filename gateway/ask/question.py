@@ -9,6 +9,7 @@ Never reads a clock or a database, never raises for a text, whatever it holds.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 
 from gateway.ask import capability, safety
@@ -104,6 +105,7 @@ def read_question(
     household: Household,
     now_ms: int,
     last_pet: str | None = None,
+    earlier: Question | None = None,
     language: str | None = None,
     extra: tuple[Alias, ...] = (),
 ) -> Question:
@@ -119,6 +121,8 @@ def read_question(
         The asker's now, ms UTC.
     last_pet : str, optional
         The pet id a pronoun means.
+    earlier : Question, optional
+        The question before: what "that" and "it" measure ("when did that start?").
     language : str, optional
         Hint (``en``, ``es``, ``de``) where the words do not tell.
     extra : tuple of Alias
@@ -138,8 +142,8 @@ def read_question(
     if not any(token.text[0].isalpha() for token in linked.tokens):
         return _unread(text, "empty" if not text.strip() else "unreadable")
     who = who_is_asked(linked, household, last_pet)
-    facts = _facts(linked, who, household, now_ms)
-    danger = safety.danger_in(linked, who, reader.hazards)
+    facts = _carried_on(_facts(linked, who, household, now_ms), earlier)
+    danger = safety.danger_in(linked, facts.who, reader.hazards)
     rule, intent = decide(facts)
     if danger is not None:
         rule, intent = safety.intent_of(danger, linked, rule, intent)
@@ -191,7 +195,6 @@ def _facts(linked: Linked, who: Who, household: Household, now_ms: int) -> Facts
     )
 
 
-_WEAK = ("battery", "refill")
 _FOODLIKE = ("intake", "meals", "meal_time", "eat_rate")
 
 
@@ -207,6 +210,27 @@ def _metric(linked: Linked) -> MetricHit | None:
         return next((hit for hit in other if hit.direction is not None and hit.property == other[0].property), other[0])
     special = [hit for hit in hits if hit.property in {"meals", "meal_time", "eat_rate"} or hit.direction is not None]
     return next(iter(special or hits), None)
+
+
+_ASKS_ON = ("why", "when", "since_when", "how_long", "still", "normal", "who", "which")
+
+
+def _carried_on(facts: Facts, earlier: Question | None) -> Facts:
+    """What a follow-up leaves unsaid: "when did that start?", "why?" mean what was asked before.
+
+    Only where nothing is measured, no thing and no other pet is named, and at most eight words
+    are said; a text with a subject of its own stands alone.
+    """
+    words = sum(token.text[0].isalpha() for token in facts.linked.tokens)
+    own = facts.metric is not None or facts.thing or facts.subject_food or facts.subject_med or facts.who.named
+    if earlier is None or earlier.metric is None or own or words > 8 or facts.mentions("src", "cond", "topic"):
+        return facts
+    points = facts.has("claimword", "pronoun_n") or words <= 2
+    if not points or not facts.has(*_ASKS_ON) or facts.has("why_not_think", "provenance", "correction", "before"):
+        return facts
+    hit = MetricHit(0, 0, earlier.metric, earlier.direction)
+    who = facts.who if facts.who.pets and facts.who.pets != ("?",) else replace(facts.who, pets=earlier.pets)
+    return replace(facts, metric=hit, who=who)
 
 
 def _is_device_word(linked: Linked, hit: MetricHit) -> bool:
@@ -419,6 +443,8 @@ def _window(
         return _two_windows(spans, subjects, calendar)
     night = any(span.label == "NIGHT" for span in spans)
     dated = [span for span in spans if span.label not in {"NIGHT", "NEXT"} and not span.around]
+    if intent == "onset":  # "how long has he been on it now"
+        dated = [span for span in dated if span.label not in {"NOW", "RECENT"}]
     asks_next = facts.has("due") or facts.linked.starts("when", within=1)
     if intent == "med_timing" and not dated and asks_next and not facts.linked.starts("how_much", within=2):
         return "NEXT", None

@@ -90,11 +90,15 @@ def danger_in(linked: Linked, who: Who, hazards: Hazards) -> Danger | None:
     """
     toxins = tuple(sorted({target for _, _, target in linked.toxins}))
     red = tuple(hit.sign for hit in linked.signs if hazards.signs[hit.sign].urgency == "red")
+    if _same_bite(linked):
+        red = tuple(sign for sign in red if sign != "sign:trauma")
     amber = tuple(hit.sign for hit in linked.signs if hazards.signs[hit.sign].urgency == "amber")
     contact = _touched(linked)
     carrier = "food:peanut_butter" in linked.targets("food") and contact and not _asked_ahead(linked)
     overdose = _overdose(linked)
     unknown = () if toxins or red else _unknown_object(linked)
+    if toxins:  # what was swallowed has a name
+        red = tuple(sign for sign in red if sign != "sign:swallowed_object")
     if toxins or red or carrier or overdose or unknown:
         ahead = not red and not unknown and not overdose and not carrier and _asked_ahead(linked)
         order = "B" if ahead else "A"
@@ -104,13 +108,27 @@ def danger_in(linked: Linked, who: Who, hazards: Hazards) -> Danger | None:
     return None
 
 
+def _same_bite(linked: Linked) -> bool:
+    """Whether the accident is the snake's or insect's bite that is named already."""
+    bites = {i for hit in linked.signs if hit.sign == "sign:bite" for i in hit.tokens}
+    return any(bites.intersection(hit.tokens) for hit in linked.signs if hit.sign == "sign:trauma")
+
+
 def _touched(linked: Linked) -> bool:
     return linked.has("contact", "already")
 
 
 def _asked_ahead(linked: Linked) -> bool:
-    """Plainly asked before anything happened: opens with can, is, how much; nothing eaten yet."""
-    return linked.starts("ahead", "contain", within=3) and not linked.has("already")
+    """Plainly asked before anything happened: opens with can, is, how much, or ends in "ok?"; nothing eaten yet."""
+    if linked.has("already"):
+        return False
+    return linked.starts("ahead", "contain", within=3) or (_judged_last(linked) and not linked.has("contact"))
+
+
+def _judged_last(linked: Linked) -> bool:
+    """Whether the question's last word asks for a judgement: "grapes for Max ok?"."""
+    ends = [index for index, token in enumerate(linked.tokens) if token.text == "?"]
+    return bool(ends) and linked.word(ends[-1] - 1) in linked.language.words["closing"]
 
 
 def _overdose(linked: Linked) -> bool:
@@ -149,11 +167,11 @@ def _unknown_object(linked: Linked) -> tuple[str, ...]:
         pointed = bool(phrase) and linked.word(phrase[0]) in words["determiners"]
         heads = [i for i in phrase if linked.word(i) not in words["determiners"] and linked.word(i)[0].isalpha()]
         heads = [i for i in heads if linked.word(i) not in words["manner"]]
-        if (
-            not heads
-            or any(i in known and linked.word(i) not in words["vague"] for i in heads)
-            or linked.word(phrase[0]) in words["object_ends"]
-        ):
+        if not heads or linked.word(phrase[0]) in words["object_ends"]:
+            continue
+        if linked.word(heads[0]) in words["vague"] and len(heads) > 1:  # "something in the park"
+            return tuple(linked.word(i) for i in heads[:1])
+        if any(i in known and linked.word(i) not in words["vague"] for i in heads):
             continue
         if pointed or not linked.word(heads[0]).endswith("ly"):
             return tuple(linked.word(i) for i in heads)
