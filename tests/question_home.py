@@ -105,9 +105,7 @@ def differences(cases: list[dict], home: Household) -> list[str]:
     found = []
     for case in cases:
         before = read_question(case["before"], household=home, now_ms=NOW_MS) if "before" in case else None
-        read = read_question(
-            case["text"], household=home, now_ms=NOW_MS, last_pet=case.get("last_pet"), earlier=before
-        )
+        read = read_question(case["text"], household=home, now_ms=NOW_MS, last_pet=case.get("last_pet"), earlier=before)
         frame = frame_json(read)
         wrong = [
             f"{name}: {case[name]!r} expected, {frame[name]!r} read" for name in FIELDS if case[name] != frame[name]

@@ -68,6 +68,31 @@ def test_at_most_2_percent_of_ordinary_questions_raise_an_alarm():
     assert len(alarms) <= 0.02 * len(ORDINARY), alarms
 
 
+def test_ordinary_german_and_spanish_questions_raise_no_alarm():
+    plain = (DATA / "questions_plain_de_es.txt").read_text(encoding="utf-8").splitlines()
+    assert len(plain) >= 110
+    alarms = [text for text in plain if ask(text).answer_class == "conservative"]
+    assert len(alarms) <= 0.02 * len(plain), alarms
+
+
+@pytest.mark.parametrize(
+    ("text", "toxin"),
+    [
+        ("Bella hat Knoblauchbrot geklaut", "tox:onion"),
+        ("Max hat Milchschokolade gefressen", "tox:chocolate"),
+        ("Luna hat eine Knopfzelle verschluckt", "tox:battery"),
+        ("Peanut hat einen Faden verschluckt", "tox:foreign_body"),
+    ],
+)
+def test_a_german_compound_and_a_verb_at_the_end_name_the_poison(text, toxin):
+    read = ask(text)
+    assert (read.answer_class, toxin in read.subjects) == ("conservative", True)
+
+
+def test_something_nobody_can_name_is_possibly_poisonous_wherever_it_lay():
+    assert ask("peanut wolfed down something in the park no idea what").answer_class == "conservative"
+
+
 # --- spelling -------------------------------------------------------------------------------
 
 

@@ -69,7 +69,12 @@ class Rule:
 
 def is_yes_no(linked: Linked) -> bool:
     """Whether the sentence opens with a verb, or is a question with no question word."""
-    words = [token.text for token in linked.tokens if token.text[0].isalpha()]
+    if linked.has("yes_or_no"):
+        return True
+    rest = linked.tokens[linked.opens_at :]
+    if rest and any(first == linked.opens_at for first, _ in linked.cues.get("whether", ())) and linked.opens_at:
+        return True
+    words = [token.text for token in rest if token.text[0].isalpha()]
     while words and words[0] in linked.language.words["openers"]:
         words = words[1:]
     if words and words[0] in linked.language.words["aux"]:
@@ -119,7 +124,8 @@ def _asks_onset(f: Facts) -> bool:
     about = _measured(f) or f.subject_food or f.subject_med
     lasting = f.has("how_long") and f.starts("how_long") and _perfect(f)
     first = f.moved and any(token.text == "first" for token in f.linked.tokens)
-    begun = f.has("when") and (f.has("start") or first) and f.starts("when", within=3)
+    gone = f.metric is not None and f.metric.direction is not None and not f.has("last")
+    begun = f.has("when") and (f.has("start") or first or gone) and f.starts("when", within=3)
     return about and (f.has("since_when") or lasting or begun)
 
 
@@ -146,14 +152,17 @@ def _several_windows(f: Facts) -> bool:
         _measured(f)
         and not f.starts("why", within=2)
         and (
-            (f.windows >= 2 and f.has("periods", "most", "compare")) or around or (f.windows == 1 and f.moved and _against_past(f))
+            (f.windows >= 2 and f.has("periods", "most", "compare"))
+            or around
+            or (f.windows == 1 and f.moved and _against_past(f))
         )
     )
 
 
 def _selects(f: Facts) -> bool:
     asks = f.starts("which", "any_pet", "who", within=3) or (f.yes_no and f.has("any_pet"))
-    own_past = f.has("usual", "normal") or (f.moved and not f.has("most")) or f.measured == "restless"
+    any_of_them = f.starts("any_pet", within=3)
+    own_past = f.has("usual", "normal") or (f.moved and (any_of_them or not f.has("most"))) or f.measured == "restless"
     return _measured(f) and asks and own_past and f.compared_pets < 2 and not f.mentions("pet")
 
 
@@ -166,7 +175,7 @@ def _compares(f: Facts) -> bool:
 
 
 def _asks_trend(f: Facts) -> bool:
-    statement = not f.wh and not f.starts("how_much", within=2)
+    statement = not f.wh and (f.yes_no or not f.starts("how_much", within=2))
     return _measured(f) and statement and (f.moved or f.has("still"))
 
 
@@ -242,10 +251,12 @@ def _needs_vet(f: Facts) -> bool:
     return bool(spans) and not within and not f.has("record") and not f.starts("when", within=2)
 
 
-def _level_alone(f: Facts) -> bool:
-    """Whether it is "Peanut's weight?": a level, no verb, no direction."""
-    verbs = any(token.text in f.linked.language.words["aux"] for token in f.linked.tokens)
-    return f.measured in {"weight", "heart_rate", "temperature"} and not verbs and not f.moved and f.windows == 0
+def _noun_alone(f: Facts) -> bool:
+    """Whether it is "Peanut's weight?", "Luna sleep last night?": a measured noun, no verb, no direction."""
+    words = f.linked.language.words
+    if f.metric is None or f.moved or any(token.text in words["aux"] for token in f.linked.tokens):
+        return False
+    return " ".join(token.text for token in f.linked.tokens[f.metric.first : f.metric.last]) in words["nouns"]
 
 
 def _asks_well(f: Facts) -> bool:
@@ -291,7 +302,14 @@ RULES: tuple[Rule, ...] = (
         lambda f: f.subject_med and _measured(f) and f.has("helped", "since") and not f.starts("why", "when", within=2),
     ),
     Rule(
-        "med_can", "med_safety", lambda f: f.subject_med and f.starts("can", within=2) and f.has("side_effect", "cause")
+        "med_can",
+        "med_safety",
+        lambda f: (
+            f.subject_med
+            and f.starts("can", within=2)
+            and f.has("side_effect", "cause")
+            and not (f.has("present_cause") and _measured(f))
+        ),
     ),
     Rule("med_causes", "cause_check", lambda f: f.subject_med and f.who.named and _is_causal(f)),
     Rule("med_onset", "onset", lambda f: f.subject_med and _asks_onset(f)),
@@ -335,7 +353,7 @@ RULES: tuple[Rule, ...] = (
     Rule("normal", "normal_check", lambda f: _asks_normal(f) and not f.moved and not f.has("still")),
     Rule("trend", "trend", _asks_trend),
     Rule("normal_host", "normal_check", lambda f: _asks_normal(f) and (bool(f.who.hosts) or f.yes_no)),
-    Rule("level", "quantity", lambda f: _level_alone(f) and f.yes_no),
+    Rule("noun_alone", "quantity", lambda f: _noun_alone(f) and f.yes_no),
     Rule("check", "event_check", lambda f: _measured(f) and f.yes_no),
     Rule(
         "of_host", "normal_check", lambda f: _measured(f) and bool(f.who.hosts) and not f.who.pets and f.has("how_much")

@@ -38,7 +38,10 @@ class MetricHit:
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """A question as linked: nothing is decided yet beyond what each word is."""
+    """A question as linked: nothing is decided yet beyond what each word is.
+
+    ``opens_at`` is the first token after what only leads up to a question ("do you know ...").
+    """
 
     text: str
     tokens: tuple[Token, ...]
@@ -55,14 +58,16 @@ class Linked:
     near_misses: tuple[tuple[str, str], ...]
     corrections: tuple[tuple[str, str], ...]
     unmatched: tuple[str, ...]
+    opens_at: int = 0
 
     def has(self, *cues: str) -> bool:
         """Whether any of the cue classes occurs."""
         return any(cue in self.cues for cue in cues)
 
     def starts(self, *cues: str, within: int = 3) -> bool:
-        """Whether any of the cue classes begins within the first words."""
-        return any(first < within for cue in cues for first, _ in self.cues.get(cue, ()))
+        """Whether any of the cue classes begins within the first words, politeness not counted."""
+        spans = (span for cue in cues for span in self.cues.get(cue, ()))
+        return any(first - self.opens_at < within and last > self.opens_at for first, last in spans)
 
     def targets(self, *kinds: str) -> tuple[str, ...]:
         """Targets of the mentions of these kinds, sorted, once each."""
@@ -196,14 +201,14 @@ def link(text: str, reader: Reader, calendar: Calendar, *, hint: str | None = No
     metrics = _metrics_in(text, corrected, language, blocked)
     spent = blocked | {i for hit in metrics for i in range(hit.first, hit.last)}
     directions = _directions_in(text, corrected, language, spent)
-    toxins = _toxins_in(text, tokens, reader, language, cues, chosen)
+    toxins = _toxins_in(text, tokens, reader, language=language, cues=cues, chosen=chosen)
     poisons = {i for first, last, _ in toxins for i in range(first, last)}
     chosen = tuple((m, r) for m, r in chosen if r.kind not in _HIDDEN or m.first not in poisons)
     hosts = _hosts(reader.household, chosen)
     signs = reader.hazards.signs_in(text, tokens, hosts=hosts)
     near_misses: tuple[tuple[str, str], ...] = ()
     if near != tokens:
-        more_toxins = _toxins_in(text, near, reader, language, cues, chosen)
+        more_toxins = _toxins_in(text, near, reader, language=language, cues=cues, chosen=chosen)
         more_signs = reader.hazards.signs_in(text, near, hosts=hosts)
         if more_toxins != toxins or more_signs != signs:
             near_misses = tuple((a.text, b.text) for a, b in zip(tokens, near, strict=True) if a.text != b.text)
@@ -231,6 +236,7 @@ def link(text: str, reader: Reader, calendar: Calendar, *, hint: str | None = No
         near_misses=near_misses,
         corrections=corrections,
         unmatched=unmatched,
+        opens_at=_opening(corrected, cues),
     )
 
 
@@ -297,6 +303,20 @@ def _respell(
 def _meaning(language: Language, word: str) -> tuple[Reading, ...]:
     token = (Token(word, 0, 0),)
     return next((readings for _, readings in (*language.metrics.at(token, 0), *language.times.fixed.at(token, 0))), ())
+
+
+def _opening(tokens: Sequence[Token], cues: Mapping[str, tuple[tuple[int, int], ...]]) -> int:
+    """How many tokens only lead up to the question: "ok so do you know", and the marks between."""
+    at = 0
+    while at < len(tokens):
+        if not tokens[at].text[0].isalnum():
+            at += 1
+            continue
+        ends = [last for first, last in cues.get("wrapper", ()) if first == at]
+        if not ends:
+            break
+        at = max(ends)
+    return at if at < len(tokens) else 0
 
 
 def _inside(match: Match, spans: Sequence[tuple[int, int]]) -> bool:
@@ -480,6 +500,7 @@ def _toxins_in(
     text: str,
     tokens: Sequence[Token],
     reader: Reader,
+    *,
     language: Language,
     cues: Mapping[str, tuple[tuple[int, int], ...]],
     chosen: Sequence[tuple[Match, Reading]],

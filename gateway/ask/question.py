@@ -501,13 +501,14 @@ def _two_windows(
     return (spans[0].label, spans[0].window) if spans else (None, None)
 
 
-_MEAL_WINDOW = {"breakfast": "THIS_MORNING", "dinner": "THIS_EVENING", "supper": "THIS_EVENING"}
+_MEAL_WINDOW = {"morning_meal": "THIS_MORNING", "evening_meal": "THIS_EVENING"}
 
 
 def _default_label(facts: Facts, intent: str, metric: str | None, subjects: tuple[str, ...]) -> str | None:
     linked = facts.linked
     if intent == "event_check":
-        meals = [_MEAL_WINDOW[t.text] for t in linked.tokens if t.text in _MEAL_WINDOW]
+        closed = linked.language.words
+        meals = [part for t in linked.tokens for words, part in _MEAL_WINDOW.items() if t.text in closed[words]]
         food = metric in {"intake", "meals", "water"} or any(subject.startswith("med:") for subject in subjects)
         return meals[0] if meals else "TODAY" if food else None
     if intent in {"record_lookup", "device_status"} and linked.has("last"):

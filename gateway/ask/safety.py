@@ -30,7 +30,7 @@ _KEPT = frozenset({"record_lookup", "reference", "ingredient_lookup", "correctio
 
 _ANALYTIC = frozenset({
     "explain_change", "cause_check", "trend", "quantity", "onset", "compare_pets", "compare_periods", "select_pets",
-    "normal_check", "enough", "event_when", "event_check", "before_change", "record_lookup", "reference",
+    "normal_check", "enough", "event_when", "event_check", "before_change", "record_lookup", "reference", "med_safety",
 })  # fmt: skip
 """Intents that stay what they are where only an amber sign is named."""
 
@@ -96,6 +96,8 @@ def danger_in(linked: Linked, who: Who, hazards: Hazards) -> Danger | None:
     contact = _touched(linked)
     carrier = "food:peanut_butter" in linked.targets("food") and contact and not _asked_ahead(linked)
     overdose = _overdose(linked)
+    if overdose and linked.targets("own_med", "med"):  # "double dose" of a medicine that has a name
+        toxins = tuple(target for target in toxins if target != "med:human")
     unknown = () if toxins or red else _unknown_object(linked)
     if toxins:  # what was swallowed has a name
         red = tuple(sign for sign in red if sign != "sign:swallowed_object")
