@@ -16,13 +16,17 @@ from random import Random
 __all__ = [
     "Act",
     "Bowl",
+    "Coat",
     "Lean",
     "Lift",
     "Pour",
     "Shake",
+    "Stretch",
     "Visit",
     "Warm",
+    "accelerometer",
     "day_of_acts",
+    "day_of_stretches",
     "load_cell",
     "wait",
 ]
@@ -286,3 +290,215 @@ def day_of_acts(rng: Random, *, species: str, visits: int, food_mg: int, day_ms:
         elif extra < 0.65:
             acts.append(Warm(at_ms, 1_200_000, rng.choice((-1, 1)) * rng.randint(1_000, 4_000)))
     return acts
+
+
+# --- the collar -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What a collar does for a while.
+
+    ``what`` is one of ``stand``, ``rest``, ``turn`` (over, while lying), ``walk``, ``trot``, ``play``, ``eat``,
+    ``lick``, ``tug`` (it shakes a toy), ``scratch``, ``shake``, ``off`` (it lies on a table).
+    """
+
+    what: str
+    lasted_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Coat:
+    """One animal as its collar feels it; draws of a litter differ in all of these.
+
+    Hz of scratching, of shaking, of the stride; mg of amplitude; mg of breathing.
+    """
+
+    scratch_hz: float = 4.5
+    shake_hz: float = 4.2
+    stride_hz: float = 2.2
+    scratch_mg: float = 420.0
+    shake_mg: float = 2_300.0
+    trot_mg: float = 380.0
+    breath_mg: float = 5.0
+    noise_mg: float = 4.0
+
+    @classmethod
+    def draw(cls, rng: Random) -> Coat:
+        """An animal by chance; small ones step faster (up to a stride of 3.2 Hz)."""
+        return cls(
+            scratch_hz=rng.gauss(4.5, 0.35),
+            shake_hz=rng.gauss(4.3, 0.4),
+            stride_hz=rng.uniform(1.7, 3.2),
+            scratch_mg=math.exp(rng.gauss(6.0, 0.35)),
+            shake_mg=rng.uniform(1_500.0, 3_200.0),
+            trot_mg=rng.uniform(200.0, 550.0),
+            breath_mg=rng.uniform(3.0, 9.0),
+        )
+
+
+_Vector = tuple[float, float, float]
+
+
+def _unit(rng: Random) -> _Vector:
+    while True:
+        x, y, z = rng.gauss(0, 1), rng.gauss(0, 1), rng.gauss(0, 1)
+        length = math.sqrt(x * x + y * y + z * z)
+        if length > 0.1:
+            return x / length, y / length, z / length
+
+
+def _across(rng: Random, up: _Vector) -> _Vector:
+    """A direction at a right angle to ``up``."""
+    while True:
+        x, y, z = _unit(rng)
+        along = x * up[0] + y * up[1] + z * up[2]
+        x, y, z = x - along * up[0], y - along * up[1], z - along * up[2]
+        length = math.sqrt(x * x + y * y + z * z)
+        if length > 0.2:
+            return x / length, y / length, z / length
+
+
+class _Collar:
+    """One stretch: the forces beside gravity, along it (``up``) and across it."""
+
+    def __init__(self, rng: Random, coat: Coat, what: str, up: _Vector) -> None:
+        self._rng, self._coat, self._what = rng, coat, what
+        self._up, self._side = up, _across(rng, up)
+        self._phase = rng.uniform(0.0, 2 * math.pi)
+        self._loud = {
+            "scratch": coat.scratch_mg * rng.uniform(0.7, 1.4),
+            "shake": coat.shake_mg * rng.uniform(0.8, 1.2),
+            "trot": coat.trot_mg * rng.uniform(0.8, 1.2),
+            "walk": coat.trot_mg * rng.uniform(0.2, 0.45),
+            "play": coat.trot_mg * rng.uniform(0.8, 2.0),
+            "eat": rng.uniform(40.0, 110.0),
+            "lick": rng.uniform(30.0, 110.0),
+            "turn": rng.uniform(60.0, 220.0),
+            "tug": coat.shake_mg * rng.uniform(0.2, 0.6),
+        }.get(what, 0.0)
+        self._hz = {
+            "scratch": coat.scratch_hz * rng.uniform(0.94, 1.06),
+            "shake": coat.shake_hz,
+            "trot": coat.stride_hz * rng.uniform(0.92, 1.08),
+            "walk": coat.stride_hz * rng.uniform(0.55, 0.75),
+            "eat": rng.uniform(1.8, 3.0),
+            "lick": rng.uniform(2.6, 4.2),
+            "tug": rng.uniform(2.5, 4.5),
+        }.get(what, 0.0)
+        # A loose collar swings: steps then move it across as much as along.
+        self._loose = rng.uniform(0.2, 1.1)
+        # How much of a scratch shakes the collar up and down; a sitting animal sways it sideways.
+        self._tilt = rng.uniform(0.1, 0.75)
+        self._jitter: list[float] = [0.0, 0.0, 0.0]
+        self._power = 1.0
+
+    def forces(self, seconds: float, left_s: float) -> tuple[float, float]:
+        """(along up, across) in mg, ``seconds`` after the stretch began."""
+        loud, rng = self._loud, self._rng
+        angle = 2 * math.pi * self._hz * seconds + self._phase
+        self._power = _sway(rng, self._power - 1.0, 0.25, 0.95) + 1.0
+        a = loud * max(0.2, self._power)
+        if self._what == "scratch":
+            self._phase += rng.gauss(0.0, 0.06)
+            wave = math.sin(angle) + 0.35 * math.sin(2 * angle)
+            return a * self._tilt * wave, a * wave
+        if self._what == "shake":  # grows and dies away; the head's turning presses outwards twice a cycle
+            swell = min(1.0, seconds / 0.15, left_s / 0.3)
+            return a * swell * 0.25 * math.cos(2 * angle), a * swell * math.sin(angle)
+        if self._what in {"trot", "walk"}:  # two steps a stride: the body bounces twice, and rolls once
+            self._phase += rng.gauss(0.0, 0.05)
+            return a * (math.sin(2 * angle) + 0.3 * math.sin(angle)), a * self._loose * math.sin(angle + 1.0)
+        if self._what == "tug":
+            return a * 0.4 * math.cos(2 * angle), a * math.sin(angle) * (1.0 if math.sin(seconds) > -0.3 else 0.1)
+        if self._what == "eat":
+            return a * math.sin(angle), a * 0.3 * math.sin(angle + 0.5)
+        if self._what == "lick":
+            return a * 0.4 * math.sin(angle), a * math.sin(angle)
+        return 0.0, 0.0
+
+    def at(self, seconds: float, left_s: float) -> _Vector:
+        """Milli-g on the three axes, gravity included."""
+        rng, coat, up, side = self._rng, self._coat, self._up, self._side
+        along, across = self.forces(seconds, left_s)
+        broad = {
+            "play": 0.9,
+            "turn": 0.8,
+            "walk": 0.35,
+            "trot": 0.3,
+            "scratch": 0.3,
+            "eat": 0.4,
+            "lick": 0.3,
+            "tug": 0.5,
+        }
+        rms = self._loud * broad.get(self._what, 0.0)
+        for axis in range(3):
+            self._jitter[axis] = _sway(rng, self._jitter[axis], rms, 0.55) if rms else 0.0
+        breath = 0.0 if self._what == "off" else coat.breath_mg * math.sin(2 * math.pi * 0.32 * seconds + self._phase)
+        x, y, z = (
+            up[axis] * (1_000.0 + along) + side[axis] * (across + breath) + self._jitter[axis] for axis in range(3)
+        )
+        noise = coat.noise_mg
+        return x + rng.gauss(0.0, noise), y + rng.gauss(0.0, noise), z + rng.gauss(0.0, noise)
+
+
+_POSTURE_MOVES = frozenset({"turn", "walk", "trot", "play", "tug", "scratch", "off"})
+
+
+def accelerometer(
+    coat: Coat, stretches: Sequence[Stretch], rng: Random, *, every_ms: int = 40, from_ms: int = 0
+) -> Iterator[tuple[int, int, int, int]]:
+    """Samples (ms, x, y, z) in milli-g, clipped at 8 g; 40 ms apart is 25 a second.
+
+    The posture, and with it gravity's direction, changes with every stretch that moves the body.
+    """
+    at_ms = from_ms
+    up = _unit(rng)
+    for stretch in stretches:
+        if stretch.what in _POSTURE_MOVES:
+            up = _unit(rng)
+        collar = _Collar(rng, coat, stretch.what, up)
+        began_ms = at_ms
+        while at_ms < began_ms + stretch.lasted_ms:
+            seconds = (at_ms - began_ms) / 1000
+            x, y, z = collar.at(seconds, stretch.lasted_ms / 1000 - seconds)
+            yield at_ms, _clip(x), _clip(y), _clip(z)
+            at_ms += every_ms
+
+
+def _clip(mg: float) -> int:
+    return max(-8_000, min(8_000, round(mg)))
+
+
+def day_of_stretches(rng: Random, *, minutes: int) -> list[Stretch]:
+    """A stretch of life on a collar: rests with turns, meals, walks, play, licking, scratching, shaking.
+
+    Scratching and shaking are many times as frequent as in life, so that a short run can be counted.
+    """
+    stretches: list[Stretch] = []
+    left_ms = minutes * 60_000
+    while left_ms > 0:
+        what = rng.choices(
+            ("rest", "walk", "trot", "play", "tug", "eat", "lick", "scratch", "shake"), (6, 5, 3, 2, 1, 3, 4, 6, 3)
+        )[0]
+        low, high = {
+            "rest": (30_000, 240_000),
+            "walk": (8_000, 60_000),
+            "trot": (6_000, 40_000),
+            "play": (5_000, 30_000),
+            "tug": (3_000, 15_000),
+            "eat": (20_000, 90_000),
+            "lick": (5_000, 40_000),
+            "scratch": (1_600, 14_000),
+            "shake": (700, 1_900),
+        }[what]
+        stretch = Stretch(what, rng.randint(low, high) // 40 * 40)
+        stretches.append(stretch)
+        left_ms -= stretch.lasted_ms
+        if rng.random() < 0.7:  # else one runs into the next, as scratching into shaking
+            stretches.append(Stretch("stand", rng.randint(800, 3_000) // 40 * 40))
+            left_ms -= stretches[-1].lasted_ms
+        if what == "rest" and rng.random() < 0.5:
+            stretches += [Stretch("turn", rng.randint(2_000, 7_000) // 40 * 40), Stretch("rest", 60_000)]
+            left_ms -= 65_000
+    return stretches
