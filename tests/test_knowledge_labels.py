@@ -67,6 +67,29 @@ def test_lines_written_after_the_reader_are_read_nearly_as_well():
     assert precision >= 0.98
 
 
+@pytest.mark.parametrize("name", ["labels_unseen.jsonl", "labels_unseen2.jsonl"])
+def test_lines_written_before_the_reader_saw_them_reach_the_goal_once_their_kinds_are_mended(name):
+    # First sight: .972 / .982 of 100 lines; then, after mending, 1.0 / .975 of 40 more (DECISIONS).
+    recall, precision = recall_and_precision(name)
+    assert recall >= 0.99
+    assert precision >= 0.995
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("No chicken, no beef, no grain - just duck and spinach", {"duck", "spinach"}),
+        ("Ohne Weizen, Mais oder Soja. Ente 50 %.", {"duck"}),
+        ("Surimi, flounder, sprats", {"flounder", "sprat"}),
+        ("goat's milk kefir, cow milk", {"goat_milk", "dairy"}),
+        ("Chiken meal, wild rice", {"chicken"}),
+        ("Vollkornreis, R\u00fcbentrockenschnitzel", {"rice", "beet"}),
+    ],
+)
+def test_a_word_is_read_as_the_one_species_it_names(text, found):
+    assert found_in(text)[0] == found
+
+
 # --- forms ----------------------------------------------------------------------------------
 
 

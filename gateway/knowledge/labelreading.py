@@ -27,7 +27,9 @@ _LONGEST_DENIAL = 12
 _CONNECTIVES = frozenset({"de", "del", "of", "from", "von", "d", "la", "le"})
 _MARKS = frozenset({Role.FORM, Role.PART, Role.NEUTRAL_PART})
 _ADDITIONS = frozenset({"with", "mit", "con", "avec"})
-_CLAUSE_ENDS = frozenset({"but", "only", "aber", "pero", "mais", "sondern"})
+_CLAUSE_ENDS = frozenset({"but", "only", "aber", "pero", "mais", "sondern", "just", "nur", "solo", "instead", "rather"})
+_ALSO_FOODS = frozenset({"mais"})
+"""French "but" is German maize: it ends a clause only within its own entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +229,8 @@ class _Reader:
                 break
             if later.percent is not None or len(folded) > _LONGEST_PART_ENTRY + 1:
                 return index
+            if (_CLAUSE_ENDS - _ALSO_FOODS) & set(folded):
+                return last
             if _ADDITIONS & set(folded[:1]):
                 return last if item.opens_sentence and first == 0 else index
             last = at

@@ -49,6 +49,10 @@ _LINKING = ("", "s", "n", "en", "es")
 _SHORTEST_SLIP = 3
 
 
+# Letters from which a scanner's c for e ("turkcy") leaves one word possible.
+_SHORTEST_OPEN_LETTER = 5
+
+
 class Form(StrEnum):
     """How a source is present; decides the relation of its join."""
 
@@ -228,7 +232,8 @@ def fold_words(text: str) -> Iterator[tuple[str, int, int]]:
 def _skeleton(word: str) -> str:
     for pair, single in _CONFUSED_PAIRS:
         word = word.replace(pair, single)
-    return word.translate(_CONFUSED)
+    word = word.translate(_CONFUSED)
+    return word.replace("e", "c") if len(word) >= _SHORTEST_OPEN_LETTER else word
 
 
 def parse_ingredients(table: Mapping[str, Any]) -> Ingredients:
@@ -304,6 +309,8 @@ def _all_aliases(table: Mapping[str, Any]) -> Iterator[tuple[_Alias, _Meaning]]:
             yield from _spellings(row, (Role.SOURCE, name))
     for name, row in table["groups"].items():
         yield from _spellings(row, (Role.GROUP, name))
+    for name, words in table["misspelt"].items():
+        yield from _spellings({"names": words}, (Role.SOURCE, name))
     yield from _spellings(table["false_friends"], (Role.NOTHING, "false_friend"), plural=True)
     forms = table["forms"]
     yield from _spellings({"names": forms["not_fat"]}, (Role.NOTHING, "not_fat"))
