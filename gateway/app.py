@@ -15,6 +15,7 @@ import signal
 import socket
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -31,9 +32,10 @@ from gateway.errors import ConfigError, DatabaseBusy, HouseholdError, PortBusy, 
 from gateway.learn import catch_up, refresh_facts, watch_floors
 from gateway.links.clock import Clock, SystemClock
 from gateway.links.inbox import Inbox
-from gateway.links.ingest import CommitRule, Ingest
+from gateway.links.ingest import CommitRule, Ingest, NoLink
 from gateway.links.loopback import close_door, open_door, read_door, send_command
 from gateway.links.mqtt import MqttLink, MqttSettings
+from gateway.links.profileset import load_profiles
 from gateway.links.rollups import Rollups
 from gateway.measure.days import add_days, day_interval, local_day
 from gateway.ontology.load import load as load_ontology
@@ -155,6 +157,7 @@ class Gateway:
         self.failed_watches = 0
         self._conversations: dict[int, Conversation] = {}
         inbox = Inbox(capacity=4 * config.mqtt.inflight)
+        self.profiles = load_profiles(enabled=config.profiles.enabled, folder=config.profiles.path)
         self.link = MqttLink(mqtt_settings(config), inbox=inbox, clock=clock)
         self._ingest = Ingest(
             inbox=inbox,
@@ -166,6 +169,30 @@ class Gateway:
             facts_changed=self._changed.set,
             committed=self._committed.set,
         )
+        self.heard_inbox = Inbox(capacity=4 * config.mqtt.inflight)
+        self.heard_link = self._heard_link()
+        self._heard_ingest = Ingest(
+            inbox=self.heard_inbox,
+            link=self.heard_link or NoLink(),
+            writer=self.writer,
+            rollups=Rollups(self._ontology),
+            clock=clock,
+            rule=CommitRule(window=config.mqtt.inflight),
+            committed=self._committed.set,
+            profiles=self.profiles,
+            replies=None if self.heard_link is None else self.heard_link.publish_replies,
+        )
+
+    def _heard_link(self) -> MqttLink | None:
+        """The connection that hears other makers' devices; None where no profile has a topic.
+
+        It is a session of its own, so that their flood never holds up Wire 1.
+        """
+        if not self.profiles.topics:
+            return None
+        settings = mqtt_settings(self.config)
+        own = replace(settings, client_id=f"{settings.client_id[:30]}-p", filters=self.profiles.topics)
+        return MqttLink(own, inbox=self.heard_inbox, clock=self.clock)
 
     def stop(self) -> None:
         """Let `run` return. Safe to call twice, and from a signal handler of this loop."""
@@ -191,6 +218,10 @@ class Gateway:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self.link.run(), name="mqtt")
                 group.create_task(self._ingest.run(), name="ingest")
+                if self.profiles.profiles:
+                    group.create_task(self._heard_ingest.run(), name="heard")
+                if self.heard_link is not None:
+                    group.create_task(self.heard_link.run(), name="mqtt-heard")
                 group.create_task(self._learn(), name="learn")
                 group.create_task(self._watch(), name="floors")
                 if listener is not None:
@@ -244,6 +275,10 @@ class Gateway:
         ).rows >= _PURGED_AT_ONCE:
             pass
         await self.writer.run(lambda tx: tx.purge_dead_letters(before_ms=letters_ms))
+        while (
+            await self.writer.run(lambda tx: tx.purge_heard(before_ms=raw_ms, most=_PURGED_AT_ONCE)) >= _PURGED_AT_ONCE
+        ):
+            pass
 
     async def keep_graph(self) -> None:
         """Write the compact graph of a large home again where it is due.
@@ -353,8 +388,16 @@ class Gateway:
 
     def _banners(self) -> str | None:
         """What stands on top of every page: simulated data, a damaged file, a full disk."""
-        found = (*(() if self._banner is None else (self._banner,)), *self.database.alarms())
+        found = (
+            *(() if self._banner is None else (self._banner,)),
+            *self.database.alarms(),
+            *self.profiles.troubles,
+            *(f"The broker does not let the hub hear {name}." for name in self._ungranted()),
+        )
         return " ".join(found) or None
+
+    def _ungranted(self) -> tuple[str, ...]:
+        return () if self.heard_link is None else self.heard_link.state.ungranted
 
     def _in_writer(self, write: Callable[[Transaction], Result]) -> Result:
         """Run a write from a worker thread of the page and wait for it."""

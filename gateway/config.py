@@ -8,6 +8,7 @@ a file or is made in code. Reads that one file and nothing else: no environment,
     [database]  path
     [mqtt]      host port protocol inflight client_id keepalive_s username password_file tls_ca
     [ble]       adapter
+    [profiles]  enabled path
     [web]       host port
     [log]       level
     [answer]    token_budget
@@ -24,7 +25,7 @@ from typing import Any
 
 from gateway.errors import ConfigError
 
-__all__ = ["Answering", "Ble", "Config", "Database", "Log", "Mqtt", "Retention", "Web", "load"]
+__all__ = ["Answering", "Ble", "Config", "Database", "Log", "Mqtt", "Profiles", "Retention", "Web", "load"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,10 @@ _ADAPTER = _Rule(
         value == "only" or (isinstance(value, str) and value[:3] == "hci" and value[3:].isdecimal() and value.isascii())
     ),
 )
+_IDS = _Rule(
+    "a list of profile ids, or of the word all",
+    lambda value: isinstance(value, tuple) and all(map(_is_word, value)),
+)
 _WORD = _Rule("text without blanks", _is_word)
 _PATH = _Rule("a file path", _is_path)
 
@@ -96,6 +101,7 @@ _RULES: dict[str, dict[str, _Rule]] = {
         "tls_ca": _or_absent(_PATH),
     },
     "ble": {"adapter": _or_absent(_ADAPTER)},
+    "profiles": {"enabled": _IDS, "path": _or_absent(_PATH)},
     "web": {"host": _HOST, "port": _integer(0, 65_535)},
     "log": {"level": _one_of("debug", "info", "warning", "error")},
     # Below 100 not even one cited claim fits; above 10,000 nobody reads on.
@@ -170,6 +176,19 @@ class Ble:
 
 
 @dataclass(frozen=True, slots=True)
+class Profiles:
+    """Other makers' devices: the shipped profiles that are used, and the folder of the owner's own,
+    all of which are.
+    """
+
+    enabled: tuple[str, ...] = ()
+    path: Path | None = None
+
+    def __post_init__(self) -> None:
+        _check("profiles", self)
+
+
+@dataclass(frozen=True, slots=True)
 class Web:
     """Where the page listens. It asks nobody who they are: loopback unless the owner decides
     otherwise. Port 0 lets the system choose.
@@ -220,6 +239,7 @@ class Config:
     database: Database = field(default_factory=Database)
     mqtt: Mqtt = field(default_factory=Mqtt)
     ble: Ble = field(default_factory=Ble)
+    profiles: Profiles = field(default_factory=Profiles)
     web: Web = field(default_factory=Web)
     log: Log = field(default_factory=Log)
     answer: Answering = field(default_factory=Answering)
@@ -230,12 +250,13 @@ _SECTIONS: dict[str, type] = {
     "database": Database,
     "mqtt": Mqtt,
     "ble": Ble,
+    "profiles": Profiles,
     "web": Web,
     "log": Log,
     "answer": Answering,
     "retention": Retention,
 }
-_PATH_KEYS = frozenset({("database", "path"), ("mqtt", "password_file"), ("mqtt", "tls_ca")})
+_PATH_KEYS = frozenset({("database", "path"), ("mqtt", "password_file"), ("mqtt", "tls_ca"), ("profiles", "path")})
 
 
 def load(path: Path | None) -> Config:
@@ -284,7 +305,9 @@ def _section(name: str, values: Any, folder: Path) -> Any:
         key: folder / value if (name, key) in _PATH_KEYS and isinstance(value, str) and value else value
         for key, value in values.items()
     }
-    return _SECTIONS[name](**located)
+    return _SECTIONS[name](
+        **{key: tuple(value) if isinstance(value, list) else value for key, value in located.items()}
+    )
 
 
 def _known(found: dict[str, Any], known: dict[str, Any], what: str) -> None:

@@ -41,7 +41,13 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"__main__"}),
 )
 FIRMWARE_FOR_GATEWAY = frozenset(
-    {"firmware_bridge.wire", "firmware_bridge.scale", "firmware_bridge.motion", "firmware_bridge.parts"}
+    {
+        "firmware_bridge.wire",
+        "firmware_bridge.scale",
+        "firmware_bridge.motion",
+        "firmware_bridge.parts",
+        "firmware_bridge.weigh",
+    }
 )
 
 # One owner for each way out of the process. The HTTP client has two doors: commands to a

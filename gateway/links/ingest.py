@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeVar
@@ -20,15 +20,18 @@ from firmware_bridge import wire
 from gateway.errors import PayloadError, RowsRefused, StoreError
 from gateway.links import advertisement
 from gateway.links.clock import Clock
+from gateway.links.heard import move_heard, store_heard
 from gateway.links.hubclock import HubClock, put_right, received_anew
 from gateway.links.inbox import Delivery, Inbox
 from gateway.links.payloads import Reading, dead_letter, read_payload
 from gateway.links.placing import Touched, place
+from gateway.links.profiled import ReplyMessage
+from gateway.links.profileset import ProfileSet
 from gateway.links.rollups import Rollups
 from gateway.store.transaction import Transaction
 from gateway.store.writer import Writer
 
-__all__ = ["CommitRule", "Ingest", "Links", "MarkLink", "Outcome", "marks_to_tell", "store_readings"]
+__all__ = ["CommitRule", "Ingest", "Links", "MarkLink", "NoLink", "Outcome", "marks_to_tell", "store_readings"]
 
 Result = TypeVar("Result")
 
@@ -41,6 +44,10 @@ COUNTERS = (
     "records_unbound",  # of a device that serves no pet yet: stored, in no series
     "dropped_by_device",  # a device's ring overflowed before it was heard
     "records_redated",
+    "profile_ignored",  # on a topic a profile listens to, but of some other device
+    "profile_unchanged",  # of a profile's device, with nothing new in it
+    "profile_overlaps",  # more than one profile would have read it; the more exact one did
+    "samples_set_aside",  # of a load cell's stream: nonsense between its neighbours
 )
 """Every counter kept in the database, each with a line on the page."""
 
@@ -80,6 +87,16 @@ class MarkLink(Protocol):
         """Tell these devices up to which record everything is stored."""
 
 
+class NoLink:
+    """Where nobody is told of a commit: what the radio hears asks for no acknowledgement."""
+
+    def acknowledge(self, deliveries: Iterable[Delivery]) -> None:
+        """Nothing to acknowledge."""
+
+    def publish_marks(self, marks: dict[str, dict[int, int]]) -> None:
+        """Nobody to tell."""
+
+
 class Links:
     """Several links as one: each is told of every commit and picks out what is its own.
 
@@ -108,6 +125,8 @@ class Outcome:
     touched: Touched = field(default_factory=Touched)
     facts_changed: bool = False
     """Whether a record came that edges follow from (a food chosen at the bowl)."""
+    replies: tuple[ReplyMessage, ...] = ()
+    """What other makers' devices wait to be answered."""
 
 
 def store_readings(tx: Transaction, readings: tuple[Reading, ...], *, rollups: Rollups) -> Outcome:
@@ -117,18 +136,28 @@ def store_readings(tx: Transaction, readings: tuple[Reading, ...], *, rollups: R
     """
     outcome = Outcome()
     counted = outcome.counted
+    counted.update(dict.fromkeys(COUNTERS, 0))
     counted["messages"] = len(readings)
     counted["retained_events"] = sum(reading.retained for reading in readings)
     counted["dead_letters"] = tx.add_dead_letters(letter for reading in readings for letter in reading.letters)
     placed = place(tx, readings)
     outcome.touched = placed.touched
     outcome.facts_changed = any(frame.kind == "food_set" for frame in placed.new)
-    counted["records_stored"] = len(placed.new)
     counted["records_known"] = sum(len(reading.frames) for reading in readings) - len(placed.new)
     counted["records_redated"] = placed.redated
+    new = placed.new
+    if any(reading.claim is not None for reading in readings):
+        heard = store_heard(tx, readings)
+        counted.update(heard.counted)
+        counted["dead_letters"] += tx.add_dead_letters(heard.letters)
+        for device, spans in heard.touched.spans.items():
+            outcome.touched.spans[device] += spans
+        outcome.replies = tuple(heard.replies)
+        new += tuple(heard.new)
     tx.save_radio_counters(_radio_counters(readings))
     home = tx.household()
-    counted["records_unbound"] = sum(not home.bindings_at(frame.device, frame.start_ms) for frame in placed.new)
+    counted["records_stored"] = len(new)
+    counted["records_unbound"] = sum(not home.bindings_at(frame.device, frame.start_ms) for frame in new)
     rollups.refresh(tx, home, placed.touched)
     counted["dropped_by_device"] = _advance_marks(tx, readings, outcome.marks)
     for name, by in sorted(counted.items()):
@@ -181,8 +210,13 @@ def marks_to_tell(marks: dict[int, int], heard: Iterable[int]) -> dict[int, int]
     return {boot: marks[boot] for boot in sorted(told)}
 
 
-def _refused(delivery: Delivery, problem: RowsRefused) -> Reading:
+def _refused(delivery: Delivery, problem: RowsRefused, *, claimed: bool) -> Reading:
     """The reading of a message that the store refuses: a dead letter, so that it ends there."""
+    if claimed:
+        letter = dead_letter(
+            delivery.raw, "refused_by_store", str(problem), boot=None, seq=None, payload=delivery.raw.payload
+        )
+        return Reading(delivery.raw, None, (), (letter,))
     read = read_payload(delivery.raw)
     count = 0 if read.header is None else read.header.count
     first = 0 if read.header is None else read.header.first_seq
@@ -221,6 +255,11 @@ class Ingest:
         Called after a commit that stored a record edges follow from.
     committed : callable, optional
         Called after every commit.
+    profiles : ProfileSet, optional
+        Reads other makers' messages by these instead of Wire 1. Such a task runs beside the one of
+        Wire 1, with an inbox and a connection of its own: no flood of theirs delays ours.
+    replies : callable, optional
+        Told after every commit what such devices wait to be answered.
 
     Attributes
     ----------
@@ -243,6 +282,8 @@ class Ingest:
         rule: CommitRule,
         facts_changed: Callable[[], None] | None = None,
         committed: Callable[[], None] | None = None,
+        profiles: ProfileSet | None = None,
+        replies: Callable[[Sequence[ReplyMessage]], None] | None = None,
     ) -> None:
         self._inbox = inbox
         self._link = link
@@ -253,17 +294,21 @@ class Ingest:
         self._rule = rule
         self._facts_changed = facts_changed
         self._committed = committed
+        self._profiles = profiles
+        self._replies = replies
         self.failed_commits = 0
         self.trouble = ""
 
     async def run(self) -> None:
         """Publish the marks of the database, then store what comes until cancelled."""
-        self._link.publish_marks(await self._writer.run(lambda tx: tx.all_marks()))
+        if self._profiles is None:
+            self._link.publish_marks(await self._writer.run(lambda tx: tx.all_marks()))
         since = await self._writer.run(lambda tx: tx.last_record())
         while True:
             deliveries, readings = await self._gather()
             if was_set := self._hub_clock.look():  # before anything more is dated by it
-                await self._patiently(partial(put_right, was_set=was_set, since_record=since, rollups=self._rollups))
+                right = put_right if self._profiles is None else move_heard
+                await self._patiently(partial(right, was_set=was_set, since_record=since, rollups=self._rollups))
                 readings = [received_anew(reading, was_set) for reading in readings]
             await self._commit(deliveries, readings)
 
@@ -286,7 +331,8 @@ class Ingest:
                 last_s = self._clock.steady_s()
                 first_s = first_s if deliveries else last_s
                 deliveries += more
-                readings += (read_payload(delivery.raw, retained=delivery.retained) for delivery in more)
+                read = read_payload if self._profiles is None else self._profiles.read
+                readings += (read(delivery.raw, retained=delivery.retained) for delivery in more)
                 urgent = urgent or any(reading.urgent for reading in readings[-len(more) :])
 
     async def _commit(self, deliveries: list[Delivery], readings: list[Reading]) -> None:
@@ -298,7 +344,7 @@ class Ingest:
                 try:
                     await self._store([delivery], [reading])
                 except RowsRefused as problem:
-                    await self._store([delivery], [_refused(delivery, problem)])
+                    await self._store([delivery], [_refused(delivery, problem, claimed=self._profiles is not None)])
 
     async def _store(self, deliveries: list[Delivery], readings: list[Reading]) -> None:
         """Store, acknowledge, publish the marks. A store that cannot write is tried again:
@@ -312,6 +358,8 @@ class Ingest:
         outcome = await self._patiently(write)
         self._link.acknowledge(deliveries)
         self._link.publish_marks(outcome.marks)
+        if outcome.replies and self._replies is not None:
+            self._replies(outcome.replies)
         if outcome.facts_changed and self._facts_changed is not None:
             self._facts_changed()
         if self._committed is not None:

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import random
 import socket
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -30,6 +31,7 @@ from firmware_bridge import wire
 from gateway.errors import BrokerError
 from gateway.links.clock import Clock
 from gateway.links.inbox import Delivery, Inbox
+from gateway.links.profiled import ReplyMessage
 from gateway.model import RawFrame
 
 __all__ = ["LinkState", "MqttLink", "MqttSettings"]
@@ -63,6 +65,8 @@ class MqttSettings:
         The certificate authority that signed the broker's certificate; None speaks in the clear.
     connect_s : float
         The longest wait for each of TCP, CONNACK and SUBACK.
+    filters : tuple of str
+        What is subscribed to: Wire 1, or the topics of other makers' devices.
     """
 
     host: str
@@ -75,24 +79,30 @@ class MqttSettings:
     username: str | None = None
     password: str | None = None
     tls_ca: Path | None = None
+    filters: tuple[str, ...] = (wire.UP_FILTER,)
 
     def __post_init__(self) -> None:
         if self.protocol not in _PROTOCOLS:
             raise ValueError(f"mqtt.protocol must be 5 or 311, is {self.protocol}")
         if not 1 <= self.inflight <= 65_535:
             raise ValueError(f"mqtt.inflight must be 1 to 65535 messages, is {self.inflight}")
+        if not self.filters:
+            raise ValueError("an MQTT link must subscribe to at least one topic, is given none")
         if not wire.is_device_id(self.client_id):
             raise ValueError(f"mqtt.client_id must be 1 to 32 of a-z 0-9 _ -, is {self.client_id!r}")
 
 
 @dataclass(frozen=True, slots=True)
 class LinkState:
-    """For the page: whether the link stands, since when, how often it was lost, and why last."""
+    """For the page: whether the link stands, since when, how often it was lost, and why last; and what
+    the broker would not let it hear.
+    """
 
     connected: bool = False
     since_ms: int | None = None
     lost: int = 0
     trouble: str = ""
+    ungranted: tuple[str, ...] = ()
 
 
 _device_of = lru_cache(maxsize=1024)(wire.device_of)  # a home's devices say a lot; checking a name takes 3 us
@@ -116,6 +126,7 @@ class _Connection:
         self.subscribed: asyncio.Future[None] = self._loop.create_future()
         self.lost: asyncio.Future[str] = self._loop.create_future()
         self._started = False
+        self.ungranted: tuple[str, ...] = ()
         clean: dict[str, Any] = {} if settings.protocol == 5 else {"clean_session": False}
         self.client = Client(
             CallbackAPIVersion.VERSION2,
@@ -161,9 +172,12 @@ class _Connection:
     def _on_subscribe(
         self, _client: Client, _data: object, _mid: int, codes: list[ReasonCode], _properties: Properties | None
     ) -> None:
-        bad = [str(code) for code in codes if code.is_failure]
-        refused = BrokerError(f"the broker must grant {wire.UP_FILTER}, answered: {', '.join(bad)}") if bad else None
-        self._tell(self.subscribed, refused)
+        bad = [f"{name} ({code})" for name, code in zip(self._settings.filters, codes, strict=False) if code.is_failure]
+        self.ungranted = tuple(bad)
+        if len(bad) == len(self._settings.filters):
+            self._tell(self.subscribed, BrokerError(f"the broker must grant what is subscribed to, refused {bad[0]}"))
+        else:  # the devices it grants are heard, of the others the page tells
+            self._tell(self.subscribed, None)
 
     def _on_disconnect(
         self, _client: Client, _data: object, _flags: DisconnectFlags, code: ReasonCode, _properties: Properties | None
@@ -183,7 +197,7 @@ class _Connection:
         device = _device_of(topic)
         raw = RawFrame(
             transport="mqtt",
-            device=topic[:200] if device is None else device,
+            device=topic[:1000] if device is None else device,
             received_ms=self._clock.now_ms(),
             payload=bytes(message.payload),
         )
@@ -208,7 +222,8 @@ class _Connection:
         self.client.loop_start()
         self._started = True
         await self._within(self.accepted, f"{where} must answer CONNECT (mqtt.protocol {self._settings.protocol})")
-        self.client.subscribe(wire.UP_FILTER, qos=1)  # QoS 2 lost messages over client restarts
+        # QoS 2 lost messages over client restarts.
+        self.client.subscribe([(name, 1) for name in self._settings.filters])
         await self._within(self.subscribed, f"{where} must answer SUBSCRIBE")
 
     async def _within(self, future: asyncio.Future[None], what: str) -> None:
@@ -279,7 +294,9 @@ class MqttLink:
         self._connection = connection
         try:
             await connection.open()
-            self.state = LinkState(connected=True, since_ms=self._clock.now_ms(), lost=self.state.lost)
+            self.state = LinkState(
+                connected=True, since_ms=self._clock.now_ms(), lost=self.state.lost, ungranted=connection.ungranted
+            )
             _log.info("connected to the broker at %s:%d", self.settings.host, self.settings.port)
             self._say(wire.LINK_ONLINE)
             self.publish_marks(self._marks)  # a broker that lost its files knows none of them
@@ -305,6 +322,17 @@ class MqttLink:
         for delivery in deliveries:
             if delivery.generation == connection.generation and delivery.qos > 0:
                 connection.client.ack(delivery.packet_id, delivery.qos)
+
+    def publish_replies(self, replies: Sequence[ReplyMessage]) -> None:
+        """Answer devices that wait for it, as JSON. Without a connection nothing is kept: a device that
+        was not answered asks again.
+        """
+        if self._connection is None or not self.state.connected:
+            return
+        for reply in replies:
+            self._connection.client.publish(
+                reply.topic, json.dumps(dict(reply.fields), ensure_ascii=False).encode(), qos=1
+            )
 
     def marks(self, device: str) -> dict[int, int]:
         """The marks (boot to seq) this device was last told, or will be once the broker is back."""

@@ -10,12 +10,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from firmware_bridge import wire
 from gateway.links.dating import UPTIME_MAX_MS, Dated
 from gateway.links.decode import unpack_message
 from gateway.model import Frame, RawFrame, RecordRef
 from gateway.stored import DatedFrame, DeadLetter
+
+if TYPE_CHECKING:
+    from gateway.links.profileset import Claim
 
 __all__ = [
     "Reading",
@@ -59,7 +63,8 @@ class Reading:
     """One message as read. ``header`` is None where nobody can say which records it held.
 
     ``lowest_held`` is what the last hello in it said; ``urgent`` asks for a commit at once;
-    ``retained`` says that the broker had kept it: it is no live message.
+    ``retained`` says that the broker had kept it: it is no live message. ``claim`` says which profile
+    reads it: another maker's message, opened where what is known of its sender is at hand.
     """
 
     raw: RawFrame
@@ -69,6 +74,7 @@ class Reading:
     urgent: bool = False
     lowest_held: int | None = None
     retained: bool = False
+    claim: Claim | None = None
 
     @property
     def sent_ms(self) -> int | None:

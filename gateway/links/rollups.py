@@ -34,7 +34,7 @@ from gateway.measure.rollup import Sample, merge_intervals, split_over_slots
 from gateway.model import Household, Interval, Series, ZonePeriod
 from gateway.ontology.vocabulary import Ontology, Property
 from gateway.store.transaction import Transaction
-from gateway.stored import DayRow
+from gateway.stored import EVENT_FIELDS, DayRow, EventField
 
 __all__ = ["BOWL_GAP_MS", "IMPORT_GAP_MS", "Rollups"]
 
@@ -125,41 +125,54 @@ class _Found:
         return self.n == 0 and self.set_aside is None and not any(self.covered.values())
 
 
-def _columns(observed: Property, kind: wire.Kind) -> tuple[int, ...]:
+def _row_kind(observed: Property) -> str | None:
+    """The kind of rows a property is summed from, or None."""
+    return observed.event_kind if observed.wire_kind is None else wire.KINDS[observed.wire_kind].name
+
+
+def _fields_of(kind: str) -> tuple[EventField, ...]:
+    """The values of a kind of rows; those of Wire 1 first."""
+    for declared in wire.KINDS.values():
+        if declared.name == kind:
+            return tuple(EventField(field.name, field.unit, field.unknown) for field in declared.fields)
+    return EVENT_FIELDS[kind]
+
+
+def _columns(observed: Property, kind: str) -> tuple[int, ...]:
     """Where the ontology's ``wire_field`` stands in a record: ``low + mid + high``, ``count``."""
     names = [name.strip() for name in str(observed.wire_field).split("+")]
     if names == [_COUNT]:
         return ()
     found = []
+    declared = _fields_of(kind)
     for name in names:
-        for at, field in enumerate(kind.fields):
-            if name in (field.name, f"{field.name}_{field.unit}") or (name == field.unit and len(kind.fields) == 1):
+        for at, each in enumerate(declared):
+            if name in (each.name, f"{each.name}_{each.unit}") or (name == each.unit and len(declared) == 1):
                 found.append(at)
     if len(found) != len(names):
-        fields = ", ".join(field.name for field in kind.fields)
+        fields = ", ".join(each.name for each in declared)
         raise ConfigError(
-            f"series.toml, property.{observed.id}: wire field must name fields of {kind.name} ({fields}), "
+            f"series.toml, property.{observed.id}: wire field must name fields of {kind} ({fields}), "
             f"is {observed.wire_field!r}"
         )
     return tuple(found)
 
 
 def _sources(ontology: Ontology) -> tuple[_Source, ...]:
-    grouped: dict[tuple[int, tuple[str, ...]], list[_Measured]] = defaultdict(list)
+    grouped: dict[tuple[str, tuple[str, ...]], list[_Measured]] = defaultdict(list)
     for observed in ontology.properties.values():
         summed = observed.kind in ("duration", "mass", "count")  # a level or a rate adds up to nothing
-        if observed.wire_kind is not None and summed:
-            grouped[observed.wire_kind, observed.captured_by].append(
-                _Measured(observed, _columns(observed, wire.KINDS[observed.wire_kind]))
-            )
+        kind = _row_kind(observed)
+        if kind is not None and summed:
+            grouped[kind, observed.captured_by].append(_Measured(observed, _columns(observed, kind)))
     return tuple(
         _Source(
-            kind=wire.KINDS[code].name,
+            kind=kind,
             device_kinds=device_kinds,
             measured=tuple(measured),
-            worn=next((at for at, field in enumerate(wire.KINDS[code].fields) if field.name == "worn"), None),
+            worn=next((at for at, each in enumerate(_fields_of(kind)) if each.name == "worn"), None),
         )
-        for (code, device_kinds), measured in grouped.items()
+        for (kind, device_kinds), measured in grouped.items()
     )
 
 

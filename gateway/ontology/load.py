@@ -86,6 +86,7 @@ def _property(name: str, row: Mapping[str, Any]) -> Property:
         evidence_class=str(row.get("cls", "MEASURED")),
         wire_kind=wire.get("kind"),
         wire_field=wire.get("field"),
+        event_kind=wire.get("event"),
         sign_up=row.get("sign_up"),
         sign_down=row.get("sign_down"),
         caveat=str(row.get("caveat", "")),

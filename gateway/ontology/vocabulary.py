@@ -60,7 +60,8 @@ class Property:
 
     ``relevance`` is a fraction of usual; ``worse`` is "up", "down" or "both"; ``captured_by``
     names device kinds, the first being the one to suggest; ``log`` = people may count it too;
-    ``wire_kind``/``wire_field`` say which Wire 1 record it is derived from.
+    ``wire_kind``/``wire_field`` say which Wire 1 record it is derived from, ``event_kind`` which row
+    of another maker's device, that Wire 1 has not.
     """
 
     id: str
@@ -78,6 +79,7 @@ class Property:
     evidence_class: str
     wire_kind: int | None
     wire_field: str | None
+    event_kind: str | None
     sign_up: str | None
     sign_down: str | None
     caveat: str

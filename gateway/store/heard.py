@@ -69,6 +69,22 @@ class HeardReads:
         ):
             yield HeardRow(*row)
 
+    def heard_between(self, from_ms: int, to_ms: int, *, since_record: int) -> tuple[HeardRow, ...]:
+        """Messages received in ``[from_ms, to_ms]`` whose rows were all written after a `last_record`."""
+        rows = self._db.execute(
+            f"{_HEARD} WHERE h.received_ms BETWEEN :from AND :to AND NOT EXISTS "
+            "(SELECT 1 FROM derived d WHERE d.heard = h.id AND d.record <= :since) ORDER BY h.id",
+            {"from": from_ms, "to": to_ms, "since": since_record},
+        ).fetchall()
+        return tuple(HeardRow(*row) for row in rows)
+
+    def frames_from(self, heard: int) -> tuple[DatedFrame, ...]:
+        """The rows made from one message, by reference."""
+        rows = self._db.execute(
+            f"{FRAME_SQL} JOIN derived d ON d.record = f.record WHERE d.heard = ? ORDER BY r.ref", (heard,)
+        )
+        return tuple(frame_of(row) for row in rows)
+
     def heard_versions(self) -> tuple[tuple[str, int, int], ...]:
         """(profile, version, messages) of everything heard, by profile and version."""
         return tuple(

@@ -66,6 +66,10 @@ _COUNTER_WORDS = {
     "records_unbound": "records of a device that was bound to no pet",
     "dropped_by_device": "records a device had to drop before the hub heard them",
     "retained_events": "messages left over from before the hub started",
+    "profile_ignored": "messages of devices that nobody asked for",
+    "profile_unchanged": "messages of other makers' devices that said nothing new",
+    "profile_overlaps": "messages that more than one profile would have read",
+    "samples_set_aside": "readings of a scale that made no sense between their neighbours",
 }
 
 
