@@ -16,11 +16,12 @@ from datetime import datetime, time
 from itertools import accumulate
 from random import Random
 
+from device_sim.faults import overwritten, records_nothing
 from device_sim.series import DAY_SHAPES, HABITS, daily_totals
 from device_sim.story import Feeding, Pet, Story
 from firmware_bridge import wire
 
-__all__ = ["BEAT_MS", "MOTION_MS", "RING_SLOTS", "SimDevice", "Taken", "World", "build_world", "outage_ms"]
+__all__ = ["BEAT_MS", "MOTION_MS", "RING_SLOTS", "SimDevice", "Taken", "World", "build_world"]
 
 MOTION_MS = 300_000
 BEAT_MS = 900_000
@@ -92,7 +93,7 @@ def build_world(story: Story) -> World:
     slots: dict[tuple[str, str], dict[tuple[int, int], float]] = {}
     lost: dict[tuple[str, str], frozenset[tuple[int, int]]] = {}
     for device in devices:
-        gone = _overwritten(story, device)
+        gone = overwritten(story, device.taken, device.slots)
         for key in device.pets if len(device.pets) == 1 else ():
             for series, sums in _sums(story, story.pet(key), device, gone).items():
                 slots[key, series] = {**slots.get((key, series), {}), **sums}
@@ -124,25 +125,6 @@ def _trackers(story: Story, pet: Pet) -> list[SimDevice]:
 
 def _when(one: Taken) -> int:
     return one.at_ms
-
-
-def _overwritten(story: Story, device: SimDevice) -> tuple[Taken, ...]:
-    """What a ring had to drop while the hub was down: all but its newest slots.
-
-    Two of these hold the mark request of the end and the hello that tells of the drops.
-    """
-    if story.outage is None:
-        return ()
-    from_ms, to_ms = outage_ms(story)
-    during = [one for one in device.taken if from_ms < one.at_ms <= to_ms]
-    return tuple(during[: max(0, len(during) - (device.slots - 2))])
-
-
-def outage_ms(story: Story) -> tuple[int, int]:
-    """The instants between which nothing leaves the devices; an empty span where there is no outage."""
-    if story.outage is None:
-        return story.end_ms, story.end_ms
-    return story.instant(story.outage.first, time()), story.instant(story.outage.last, time())
 
 
 def _slot_of(story: Story, at_ms: int) -> tuple[int, int]:
@@ -225,10 +207,6 @@ def _totals(story: Story, pet: Pet, series: str) -> list[float]:
     return drawn
 
 
-def _gone(story: Story, pet: Pet, device: str, day: int) -> bool:
-    return any(gap.pet == pet.key and gap.device == device and gap.first <= day <= gap.last for gap in story.gaps)
-
-
 # --- tracker --------------------------------------------------------------------------------
 
 
@@ -237,7 +215,7 @@ def _tracker(story: Story, pet: Pet) -> Iterator[Taken]:
     # One factor keeps the pets of redrawn worlds apart.
     own = Random(f"{story.draws}/{story.seed}/{pet.key}/self").uniform(0.85, 1.25) if story.seed else 1.0
     for day in _days(story):
-        if _gone(story, pet, "tracker", day.day):
+        if records_nothing(story, pet, "tracker", day.day):
             continue
         rng = Random(f"{story.draws}/{story.seed}/{pet.key}/day/{day.index}")
         hours = _hours(story, day)
@@ -325,7 +303,7 @@ def _bowl(story: Story, pet: Pet, *, beats: bool) -> list[Taken]:
     taken = [_food_set(story, at_ms, feeding) for at_ms, feeding in feedings] if beats else []
     fast_ms = min([story.instant(one.day, one.at) for one in story.fasts if one.pet == pet.key], default=1 << 60)
     for day in _days(story):
-        if _gone(story, pet, "bowl", day.day):
+        if records_nothing(story, pet, "food_bowl", day.day):
             continue
         rng = Random(f"{story.draws}/{story.seed}/{pet.key}/bowl/{day.index}")
         for at in range(2, day.steps, 3) if beats else ():

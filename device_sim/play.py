@@ -12,7 +12,8 @@ import hashlib
 from collections.abc import Callable, Iterator
 from random import Random
 
-from device_sim.household import SimDevice, World, outage_ms
+from device_sim.faults import hub_down
+from device_sim.household import SimDevice, World
 from firmware_bridge import wire
 from firmware_bridge.outbox import Outbox, RamSlots
 from firmware_bridge.steady import SteadyClock
@@ -69,12 +70,6 @@ def _instants(world: World) -> Iterator[int]:
     yield world.story.end_ms
 
 
-def _hub_down(world: World, at_ms: int) -> bool:
-    """Whether the devices cannot reach the hub at the end of this step."""
-    from_ms, to_ms = outage_ms(world.story)
-    return from_ms < at_ms < to_ms
-
-
 def _drain(players: list[_Player], clock: SteadyClock, patience_ms: int) -> None:
     """Publish until the hub has marked everything."""
     for player in players:
@@ -110,7 +105,7 @@ def play(world: World, *, port: int, say: Callable[[str], None], live: bool, pat
         for at_ms in _instants(world):
             for player in players:
                 player.take_until(at_ms)
-            if not _hub_down(world, at_ms):
+            if not hub_down(world.story, at_ms):
                 _drain(players, clock, patience_ms)
             say(f"{'end' if at_ms == world.story.end_ms else 'advance'} {at_ms}")
         if live:
@@ -143,7 +138,7 @@ def digest(world: World) -> str:
             while one is not None and one.at_ms <= at_ms:
                 outbox.put(one.kind, one.at_ms - start_ms, one.values)
                 one = next(taken, None)
-            if _hub_down(world, at_ms):
+            if hub_down(world.story, at_ms):
                 continue
             outbox.put(wire.MARK_REQUEST, at_ms - start_ms, ())
             if outbox.hello_due:

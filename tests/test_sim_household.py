@@ -26,7 +26,8 @@ from hypothesis import strategies as st
 
 from device_sim import __main__ as command
 from device_sim.cast import ean13, redraw
-from device_sim.household import MOTION_MS, build_world, outage_ms
+from device_sim.faults import outage_ms
+from device_sim.household import MOTION_MS, build_world
 from device_sim.owner import household_toml, log_lines, product_json, write_owner_files
 from device_sim.play import digest
 from device_sim.series import HABITS, SETTLED, daily_totals
