@@ -27,6 +27,7 @@ __all__ = [
     "Record",
     "WallClock",
     "hub_down",
+    "in_step",
     "outage_ms",
     "overwritten",
     "records_nothing",
