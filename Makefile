@@ -113,7 +113,7 @@ demo: $(RUNTIME)
 
 # Stories start whole households: two workers, so never more than two at a time.
 test: $(TESTING)
-	@.ci/debian mosquitto chromium openssl
+	@.ci/debian mosquitto chromium openssl dbus-daemon
 	@$(SAY) "Running every test (make soak has the long ones)"
 	@$(PY) -m pytest -m "not soak" -n 2 --dist worksteal $(ARGS)
 
@@ -148,14 +148,14 @@ define each
 endef
 
 bench: $(PEERED)
-	@.ci/debian mosquitto
+	@.ci/debian mosquitto dbus-daemon
 	@$(call each,$(PEERS_PY),bench_*.py,$(ARGS))
 
 calibrate: $(TESTING)
 	@$(call each,$(PY),calibrate_*.py,$(ARGS))
 
 soak: $(TESTING)
-	@.ci/debian mosquitto chromium openssl
+	@.ci/debian mosquitto chromium openssl dbus-daemon
 	@$(SAY) "Tests marked soak"
 	@$(PY) -m pytest -m soak --timeout 0 $(ARGS)
 	@$(call each,$(PY),{soak$(comma)calibrate}_*.py,$(ARGS))

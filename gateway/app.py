@@ -30,9 +30,10 @@ from gateway.ask.restated import late_records, told_verdicts, verdict_now
 from gateway.commands import run_command
 from gateway.errors import ConfigError, DatabaseBusy, HouseholdError, PortBusy, StoreError
 from gateway.learn import catch_up, refresh_facts, watch_floors
+from gateway.links.ble_identity import RadioKey
 from gateway.links.clock import Clock, SystemClock
 from gateway.links.inbox import Inbox
-from gateway.links.ingest import CommitRule, Ingest, NoLink
+from gateway.links.ingest import CommitRule, Ingest, Links, NoLink
 from gateway.links.loopback import close_door, open_door, read_door, send_command
 from gateway.links.mqtt import MqttLink, MqttSettings
 from gateway.links.profileset import load_profiles
@@ -48,6 +49,7 @@ from gateway.web import LOOPBACK_HOSTS, Done, Services, create_app
 if TYPE_CHECKING:
     from gateway.config import Config
     from gateway.dialogue import Answer
+    from gateway.links.ble import BleLink
     from gateway.store import Transaction
 
 __all__ = ["Gateway", "compare_again", "listening_socket", "mqtt_settings", "run_command_anywhere", "serve"]
@@ -158,10 +160,14 @@ class Gateway:
         self._conversations: dict[int, Conversation] = {}
         inbox = Inbox(capacity=4 * config.mqtt.inflight)
         self.profiles = load_profiles(enabled=config.profiles.enabled, folder=config.profiles.path)
+        self.heard_inbox = Inbox(capacity=4 * config.mqtt.inflight)
+        self._radio_keys: tuple[RadioKey, ...] = ()
+        self.radio = None if config.ble.adapter is None else self._bluetooth(config.ble.adapter, inbox)
         self.link = MqttLink(mqtt_settings(config), inbox=inbox, clock=clock)
+        self._links = Links(self.link) if self.radio is None else Links(self.link, self.radio)
         self._ingest = Ingest(
             inbox=inbox,
-            link=self.link,
+            link=self._links,
             writer=self.writer,
             rollups=Rollups(self._ontology),
             clock=clock,
@@ -169,7 +175,6 @@ class Gateway:
             facts_changed=self._changed.set,
             committed=self._committed.set,
         )
-        self.heard_inbox = Inbox(capacity=4 * config.mqtt.inflight)
         self.heard_link = self._heard_link()
         self._heard_ingest = Ingest(
             inbox=self.heard_inbox,
@@ -193,6 +198,31 @@ class Gateway:
         settings = mqtt_settings(self.config)
         own = replace(settings, client_id=f"{settings.client_id[:30]}-p", filters=self.profiles.topics)
         return MqttLink(own, inbox=self.heard_inbox, clock=self.clock)
+
+    def _bluetooth(self, adapter: str, inbox: Inbox) -> BleLink:
+        """The radio's link. bleak takes time and memory to load, so only where an adapter is named."""
+        from gateway.links.ble import BleLink  # noqa: PLC0415
+        from gateway.links.ble_radio import Radio  # noqa: PLC0415
+
+        with self.database.snapshot() as reader:
+            counters = reader.radio_counters()
+        self._load_radio_keys()
+        return BleLink(
+            adapter,
+            radio=Radio(),
+            clock=self.clock,
+            inbox=inbox,
+            heard=self.heard_inbox,
+            wanted=self.profiles.wants,
+            keys=lambda: self._radio_keys,
+            counters=counters,
+        )
+
+    def _load_radio_keys(self) -> None:
+        """The keys by which a device is known whatever its address is; also after each command."""
+        with self.database.snapshot() as reader:
+            known = reader.radio_keys()
+        self._radio_keys = tuple(RadioKey(device, irk, key) for device, irk, key in known)
 
     def stop(self) -> None:
         """Let `run` return. Safe to call twice, and from a signal handler of this loop."""
@@ -222,6 +252,8 @@ class Gateway:
                     group.create_task(self._heard_ingest.run(), name="heard")
                 if self.heard_link is not None:
                     group.create_task(self.heard_link.run(), name="mqtt-heard")
+                if self.radio is not None:
+                    group.create_task(self.radio.run(), name="ble")
                 group.create_task(self._learn(), name="learn")
                 group.create_task(self._watch(), name="floors")
                 if listener is not None:
@@ -365,6 +397,7 @@ class Gateway:
             banner=self._banners,
             version=version("scentwalk"),
             token_file=door.token_file,
+            radio=lambda: None if self.radio is None else self.radio.state,
             hosts=LOOPBACK_HOSTS | {self.config.web.host},
         )
         server = uvicorn.Server(
@@ -388,8 +421,9 @@ class Gateway:
 
     def _banners(self) -> str | None:
         """What stands on top of every page: simulated data, a damaged file, a full disk."""
+        radio = None if self.radio is None else self.radio.state.banner
         found = (
-            *(() if self._banner is None else (self._banner,)),
+            *(text for text in (self._banner, radio) if text is not None),
             *self.database.alarms(),
             *self.profiles.troubles,
             *(f"The broker does not let the hub hear {name}." for name in self._ungranted()),
@@ -428,7 +462,7 @@ class Gateway:
         alone = self.writer.run_alone(partial(restore, source))
         asyncio.run_coroutine_threadsafe(alone, self._loop).result()
         marks = self._in_writer(lambda tx: tx.all_marks())
-        self._loop.call_soon_threadsafe(self.link.publish_marks, marks)
+        self._loop.call_soon_threadsafe(self._links.publish_marks, marks)
         self._loop.call_soon_threadsafe(self._changed.set)
         return Done(f"Restored from {source}.")
 
@@ -437,6 +471,8 @@ class Gateway:
         if name == "restore":
             return self._restore(Path(args.get("file", "")))
         done = self._in_writer(lambda tx: run_command(tx, name, args, now_ms=self.clock.now_ms()))
+        if self.radio is not None:
+            self._load_radio_keys()
         self._loop.call_soon_threadsafe(self._changed.set)
         self._loop.call_soon_threadsafe(self._committed.set)
         return done

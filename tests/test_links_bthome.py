@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 import pytest
 from bthome_ble.const import MEAS_TYPES
 from bthome_ble.parser import BTHomeBluetoothDeviceData
-from cryptography.hazmat.primitives.ciphers.aead import AESCCM
 from habluetooth import BluetoothServiceInfoBleak
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,20 +19,13 @@ from gateway.errors import PayloadError
 from gateway.links import advertisement, bthome
 from gateway.links.ble_identity import RadioKey, identify, resolves
 from tests.frames import mutated
+from tests.radio_world import KEY, SENSOR, sealed
 
-ADDRESS = "54:48:E6:8F:80:A5"
-KEY = bytes.fromhex("231d39c1d7cc1ab1aee224cd096db932")
+ADDRESS = SENSOR
 
 
 def said(service_data: bytes, **kwargs) -> list[tuple[str, object]]:
     return [(one.name, one.value) for one in bthome.parse(service_data, address=ADDRESS, **kwargs).measured]
-
-
-def sealed(plain: bytes, counter: int, *, address: str = ADDRESS, key: bytes = KEY) -> bytes:
-    count = counter.to_bytes(4, "little")
-    nonce = bytes.fromhex(address.replace(":", "")) + b"\xd2\xfc\x41" + count
-    secret = AESCCM(key, tag_length=4).encrypt(nonce, plain, None)
-    return b"\x41" + secret[:-4] + count + secret[-4:]
 
 
 @pytest.mark.parametrize(

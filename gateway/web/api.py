@@ -21,6 +21,7 @@ from gateway.ask.records import heading, open_record
 from gateway.errors import ConfigError, ScentwalkError, UnknownRecord
 from gateway.links.loopback import TOKEN_HEADER
 from gateway.model import RecordRef
+from gateway.web.radio import radio_json
 from gateway.web.services import Done, Services
 
 __all__ = ["TOKEN_HEADER", "Api", "read_token"]
@@ -110,6 +111,10 @@ class Api:
                 "parts": parts,
             }
         )
+
+    def radio(self, request: Request) -> Response:  # noqa: ARG002  # every endpoint takes the request
+        """How the Bluetooth radio stands and what it counted since the hub started."""
+        return JSONResponse(radio_json(self._services.radio()))
 
     async def command(self, request: Request) -> Response:
         """``{"command": name, "args": {name: text}}`` with the token, from this machine only."""

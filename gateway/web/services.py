@@ -10,11 +10,14 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from gateway.dialogue import Answer
 from gateway.model import RecordRef
 from gateway.store.reads import Reader
+
+if TYPE_CHECKING:
+    from gateway.links.ble import RadioState  # bleak is loaded only where it is used
 
 __all__ = ["LOOPBACK_HOSTS", "Asker", "Done", "Services", "is_number"]
 
@@ -67,6 +70,8 @@ class Services:
     token_file : Path or None
         The file (mode 0600) with this start's token, which ``/api/command`` asks for; None
         closes that door.
+    radio : callable
+        How the Bluetooth radio stands, or None where it is off.
     hosts : frozenset of str
         Host names the page answers to, without port.
     """
@@ -78,4 +83,5 @@ class Services:
     banner: Callable[[], str | None]
     version: str
     token_file: Path | None = None
+    radio: Callable[[], RadioState | None] = lambda: None
     hosts: frozenset[str] = LOOPBACK_HOSTS

@@ -29,6 +29,7 @@ from gateway.web.draw import draw_trend
 from gateway.web.forms import Forms
 from gateway.web.learning import read_learning
 from gateway.web.notices import changed_words
+from gateway.web.radio import radio_page
 from gateway.web.render import asset, page
 from gateway.web.services import Services, is_number
 from gateway.web.trend import read_trend
@@ -178,6 +179,13 @@ class _Pages:
             raise HTTPException(404)
         return found
 
+    def radio(self, request: Request) -> Response:  # noqa: ARG002
+        """How the Bluetooth radio stands, and what it counted."""
+        state = self._services.radio()
+        with self._services.snapshot() as reader:
+            view = None if state is None else radio_page(state, reader.household())
+        return page(self._services, "radio.html", view=view)
+
     # -- what went wrong, politely ---------------------------------------------------------------
 
     def unknown_record(self, request: Request, problem: Exception) -> Response:  # noqa: ARG002
@@ -240,10 +248,12 @@ def create_app(services: Services) -> Starlette:
             Route("/series/{series}", pages.series),
             Route("/learning/{pet}", pages.learning),
             Route("/deadletters", pages.dead_letters),
+            Route("/radio", pages.radio),
             Route("/marks", pages.marks),
             *forms.routes(),
             Route("/api/ask", api.ask, methods=["POST"]),
             Route("/api/record", api.record),
+            Route("/api/radio", api.radio),
             Route("/api/command", api.command, methods=["POST"]),
             Route("/health", _health),
             Route("/static/{name}", pages.static),
