@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from gateway.store.writer import Writer
 from tests.fake_bluez import FakeBluez
 from tests.radio_world import HandClock, TrackerPeer
 
+HANG_GUARD_S = 60.0
 ADDRESS = "C0:FF:EE:00:00:01"
 PATH = "/org/bluez/hci0/dev_C0_FF_EE_00_00_01"
 HOME = Household(
@@ -52,14 +54,13 @@ class Home:
     def counted(self, name: str) -> int:
         return self.link.state.counters[name]
 
-    async def until(self, holds, what: str, *, steps: int = 600, step_s: float = 0.25) -> None:
+    async def until(self, holds, what: str, *, step_s: float = 0.25) -> None:
         """Let simulated time pass until it holds."""
-        for _ in range(steps):
-            if holds():
-                return
+        end = time.monotonic() + HANG_GUARD_S
+        while not holds():
+            assert time.monotonic() < end, f"{what}: {self.link.state}"
             self.bluez.pump()
             await self.clock.advance(step_s, pause_s=0.003)
-        raise AssertionError(f"{what}: {self.link.state}")
 
     async def called(self, tracker: TrackerPeer, *, adapter: str = "hci0") -> None:
         """Let a tracker be heard once."""
