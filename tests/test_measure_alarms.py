@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from gateway.measure.alarms import (
+    BoxVisit,
     FloorKind,
     Urgency,
     box_floor,
@@ -141,9 +142,25 @@ def test_a_silent_device_is_said_after_six_hours() -> None:
     ],
 )
 def test_three_unused_visits_within_two_hours_are_red(visits, red) -> None:
-    found = box_floor(tuple((minute * 60_000, used) for minute, used in visits))
+    found = box_floor(tuple(BoxVisit(minute * 60_000, used) for minute, used in visits))
     assert (found is not None) is red
     assert found is None or found.urgency is Urgency.RED
+
+
+@pytest.mark.parametrize(
+    ("visits", "red"),
+    [
+        ([(0, False, False), (9, False, False), (20, False, False)], True),  # some cat strains: each is told
+        ([(0, False, True), (9, False, True), (15, True, False), (20, False, True)], True),  # that was the other cat
+        ([(0, False, False), (9, False, False), (15, True, False), (20, False, False)], False),
+        ([(0, False, False), (9, False, True), (15, True, True), (20, False, True)], False),
+        ([(0, None, True), (9, None, True), (20, None, True)], False),  # a box that can't tell
+        ([(0, False, True), (9, None, True), (15, False, True), (20, False, True)], True),
+    ],
+)
+def test_an_unsure_visit_worries_and_soothes_only_as_far_as_it_may_be_this_cats(visits, red) -> None:
+    found = box_floor(tuple(BoxVisit(minute * 60_000, used, sure) for minute, used, sure in visits))
+    assert (found is not None) is red
 
 
 def test_half_of_usual_on_two_heard_days_is_amber() -> None:

@@ -17,12 +17,15 @@ from typing import TYPE_CHECKING
 
 from gateway.learn.words import day_words, kilograms, urgent, when_words
 from gateway.measure.alarms import (
+    BoxVisit,
     Floor,
     FloorKind,
     Urgency,
+    box_floor,
     meal_floor,
     meal_limit_ms,
     silence_floor,
+    unused_run,
     weight_floor,
 )
 from gateway.measure.battery import LOW_PERMILLE, BatteryReading, Discharge, low_battery
@@ -53,6 +56,10 @@ _WEIGHED_DAYS = 400
 _BATTERY_DAYS = 14
 _USUAL_DAYS = 14
 _USUAL_SHARE = 0.7
+_BOX_DAYS = 7
+"""A run of unused visits stands until one is used or the owner answers, a week at most."""
+_USE: dict[object, bool] = {0: False, 1: True}
+"""What a litter box says of a visit; any other value means that it can't tell."""
 _SAME_MEAL_MIN = 60
 """A meal within an hour of its usual time is that meal; an hour after the latest it is missed."""
 _WEIGHT = re.compile(r"(\d{1,3}(?:[.,]\d{1,3})?)\s*(kg|kilos?|lbs?|pounds?|oz|g)\b", re.IGNORECASE)
@@ -121,6 +128,7 @@ def floors_at(tx: Transaction, ontology: Ontology, *, now_ms: int) -> tuple[Floo
         found.append(_answered(watched, FloorKind.NO_MEAL, watched.no_meal))
         found.append(_answered(watched, FloorKind.HALF_USUAL, watched.half_usual))
         found.append(_answered(watched, FloorKind.WEIGHT_LOSS, watched.weight_loss))
+        found.append(_answered(watched, FloorKind.BOX_UNUSED, watched.box_unused))
         found.extend(watched.unheard())
         found.extend(
             _answered(watched, FloorKind.BATTERY, partial(watched.battery, device), device=device.id)
@@ -381,6 +389,42 @@ class _Watched:
             origin_ms=0,
             text=urgent(floor.urgency, sign, self.pet),
             refs=(top_ref, ref),
+        )
+
+    # -- litter box --------------------------------------------------------------------------------
+
+    def box_unused(self, from_ms: int | None) -> _Reached | None:
+        """Three visits within 2 h and none used, of this pet or of one it shares the box with;
+        after an answer only visits since then.
+        """
+        if not self.devices(frozenset({"litter_box"})):
+            return None
+        since_ms = self.now_ms - _BOX_DAYS * _DAY_MS if from_ms is None else from_ms + 1
+        told = [
+            (visit, whose)
+            for visit in self.tx.frames_of_kinds(("litter",), start_ms=since_ms, end_ms=self.now_ms + 1)
+            if visit.set_aside is None
+            if self.pet.id in (whose := self.home.bindings_at(visit.device, visit.start_ms))
+        ]
+        visits = tuple(BoxVisit(visit.start_ms, _USE.get(visit.fields[1]), len(whose) == 1) for visit, whose in told)
+        floor = box_floor(visits)
+        if floor is None:
+            return None
+        run = [told[place] for place in unused_run(visits) if visits[place].at_ms >= floor.reached_ms - 2 * HOUR_MS]
+        others = sorted({name for _, whose in run for name in whose} - {self.pet.id})
+        may = f", which may have been {' or '.join(self.home.pet(name).name for name in others)}," if others else ""
+        first, last = run[0][0], run[-1][0]
+        sign = (
+            f"{self.pet.name}: {len(run)} visits to the litter box from {self.when(first.start_ms)} to "
+            f"{self.when(last.start_ms)}{may} and none of them used"
+        )
+        return _Reached(
+            pet=self.pet.id,
+            floor=floor,
+            basis=f"box@{floor.reached_ms}" if from_ms is None else f"from@{from_ms}",
+            origin_ms=floor.reached_ms,
+            text=urgent(floor.urgency, sign, self.pet),
+            refs=tuple(visit.ref for visit, _ in run),
         )
 
     # -- nobody watches ----------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from gateway.model import Interval
 
 __all__ = [
     "QUIET_DAYS",
+    "BoxVisit",
     "Floor",
     "FloorKind",
     "Notice",
@@ -31,6 +32,7 @@ __all__ = [
     "meal_limit_ms",
     "notice_on",
     "silence_floor",
+    "unused_run",
     "weight_floor",
 ]
 
@@ -163,6 +165,17 @@ class Urgency(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class BoxVisit:
+    """A visit to a litter box: used or not (None: the box can't tell), and whether it was surely
+    this animal's or may have been another's.
+    """
+
+    at_ms: int
+    used: bool | None
+    sure: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Floor:
     """A floor that was reached: since when it is true, and what it stands on (ms UTC)."""
 
@@ -226,14 +239,24 @@ def silence_floor(*, now_ms: int, last_heard_ms: int) -> Floor | None:
     return Floor(FloorKind.UNWATCHED, Urgency.AMBER, reached, last_heard_ms) if now_ms >= reached else None
 
 
-def box_floor(visits: tuple[tuple[int, bool], ...]) -> Floor | None:
-    """Three litter-box visits within 2 h, none of them used: (at_ms, used), in time order.
+def unused_run(visits: tuple[BoxVisit, ...]) -> tuple[int, ...]:
+    """Places of the visits, given in time order, that belong to the run of unused ones that ends now.
 
-    Only the run of unused visits that ends now counts; a used one ends the worry.
+    A used visit ends the worry about this animal where it was surely this one's, else only about
+    visits as unsure as itself. Of a box that cannot tell use (``used`` None) nothing follows.
     """
     unused: list[int] = []
-    for at_ms, used in visits:
-        unused = [] if used else [*unused, at_ms]
+    for place, visit in enumerate(visits):
+        if visit.used is False:
+            unused.append(place)
+        elif visit.used:
+            unused = [] if visit.sure else [one for one in unused if visits[one].sure]
+    return tuple(unused)
+
+
+def box_floor(visits: tuple[BoxVisit, ...]) -> Floor | None:
+    """Three litter-box visits within 2 h in the run of unused ones; the visits in time order."""
+    unused = [visits[place].at_ms for place in unused_run(visits)]
     for first, third in zip(unused, unused[2:], strict=False):
         if third - first <= 2 * HOUR_MS:
             return Floor(FloorKind.BOX_UNUSED, Urgency.RED, third, unused[-1])
