@@ -66,6 +66,8 @@ _PURGED_AT_ONCE = 2_000
 """Raw rows let go in one transaction: ingest waits for it no longer than for a commit."""
 _COMPARED_AT_ONCE = 20
 """Verdicts compared again in one transaction: some ten milliseconds each on a small board."""
+_REBUILT_AT_ONCE = 7
+"""Days made again in one transaction: about 50 ms of ingest's time on a small board."""
 _PAGE_ENDS_S = 2
 _GRAPH_LEASE_S = 3600.0
 """Longer than the first compact graph of a million edges takes on the slowest board."""
@@ -241,7 +243,6 @@ class Gateway:
             Further tasks of the same group; when one of them fails, everything ends.
         """
         await self._must_have_a_zone()
-        await self.writer.run(self._rebuild_if_due)
         for number in (signal.SIGTERM, signal.SIGINT):
             self._loop.add_signal_handler(number, self.stop)
         try:
@@ -268,11 +269,22 @@ class Gateway:
                 self._loop.remove_signal_handler(number)
             self.writer.close()
 
-    def _rebuild_if_due(self, tx: Transaction) -> None:
-        """After a damaged file was saved: its rows are there, what follows from them is made again."""
-        if tx.meta("rebuild_due") == "1":
-            Rollups(self._ontology).rebuild(tx, tx.household())
-            tx.set_meta("rebuild_due", "0")
+    async def rebuild_if_due(self) -> None:
+        """After a damaged file was saved: its rows are there, what follows from them is made again,
+        some days at a time, so that the hub serves and records meanwhile.
+        """
+        rollups = Rollups(self._ontology)
+
+        def next_days(tx: Transaction) -> bool:
+            due = tx.meta("rebuild_due")
+            if due in (None, "0"):
+                return False
+            rest = rollups.rebuild_from(tx, tx.household(), first=None if due == "1" else due, most=_REBUILT_AT_ONCE)
+            tx.set_meta("rebuild_due", "0" if rest is None else rest)
+            return rest is not None
+
+        while await self.writer.run(next_days):
+            pass
 
     async def _wait_for_stop(self) -> None:
         await self._stop.wait()
@@ -334,6 +346,7 @@ class Gateway:
         await self.writer.run(lambda tx: tx.save_adjacency(made, epoch=epoch))
 
     async def _learn(self) -> None:
+        await self.rebuild_if_due()
         while True:
             self._changed.clear()
             await self.learn_now()

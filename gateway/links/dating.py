@@ -7,7 +7,7 @@ says when a message arrived. From these three a boot's clock is learned:
 * **offset**: ``uptime + f(uptime)``, where f is the least of ``o_a + rate * |uptime - u_a|``
   over what was heard (``o_a = received - u_a``). A message never arrives before it was sent,
   so every ``o_a`` is an upper bound of the true offset; a crystal drifts by less than
-  ``DRIFT_RATE``, so each bound carries over to other uptimes. What waited at the broker bounds
+  1 ms in ``DRIFT_PER_MS``, so each bound carries over to other uptimes. What waited at the broker bounds
   loosely and loses to what arrived at once. The bound itself is the date: it is late by 0.36 s
   at most for each hour between record and message, and keeps records in the order they were
   made, which a jump from one message's offset to the next one's would not;
@@ -22,8 +22,9 @@ Nothing here reads a clock or keeps a row.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 __all__ = ["CLOCK_KNOWN_MS", "UPTIME_MAX_MS", "BootClock", "Dated", "Heard", "clock_set_by_ms", "is_plausible_wall"]
 
@@ -34,8 +35,8 @@ _AHEAD_MS = 86_400_000  # a simulated device runs up to six hours ahead of the h
 UPTIME_MAX_MS = 20 * 366 * 86_400_000
 """No device of a home runs for 20 years without a restart; more is nonsense, and instants
 made from it would leave the calendar."""
-DRIFT_RATE = 100e-6
-"""A watch crystal with its temperature error stays within 100 ppm (8.6 s a day)."""
+DRIFT_PER_MS = 10_000
+"""A crystal errs by at most 1 ms in so many: 100 ppm, a watch crystal with its temperature error (8.6 s a day)."""
 _ANCHOR_EVERY_MS = 6 * 3_600_000  # one bound is kept for each six hours of uptime
 _STEP_MS = 60_000
 """A wall clock that moved more than this against a clock nobody sets was set, not drifting."""
@@ -110,6 +111,20 @@ class BootClock:
 
     anchors: tuple[tuple[int, int], ...] = ()
     wall: tuple[int, int] | None = None
+    _bounds: tuple[list[int], list[int], list[int]] = field(init=False, repr=False, compare=False)
+    """Uptimes, and at each the least bound (ms x ``DRIFT_PER_MS``) from it and those before, and
+    from it and those after: a boot of a year has 1,460 anchors, and every record asks for the least.
+    """
+
+    def __post_init__(self) -> None:
+        uptimes = [uptime for uptime, _ in self.anchors]
+        before = [offset * DRIFT_PER_MS for _, offset in self.anchors]
+        after = before.copy()
+        for at in range(1, len(uptimes)):
+            before[at] = min(before[at], before[at - 1] + uptimes[at] - uptimes[at - 1])
+        for at in range(len(uptimes) - 2, -1, -1):
+            after[at] = min(after[at], after[at + 1] + uptimes[at + 1] - uptimes[at])
+        object.__setattr__(self, "_bounds", (uptimes, before, after))
 
     @property
     def known(self) -> bool:
@@ -146,10 +161,14 @@ class BootClock:
         """
         if not self.known:
             return None
-        return min(
-            (offset + int(DRIFT_RATE * abs(uptime_ms - at)) for at, offset in self.anchors),
-            default=None,
-        )
+        uptimes, before, after = self._bounds
+        at = bisect_right(uptimes, uptime_ms)
+        least = []
+        if at > 0:
+            least.append(before[at - 1] + uptime_ms - uptimes[at - 1])
+        if at < len(uptimes):
+            least.append(after[at] + uptimes[at] - uptime_ms)
+        return min(least) // DRIFT_PER_MS if least else None
 
     def started_ms(self) -> int | None:
         """When this boot began, or None where nobody knows."""

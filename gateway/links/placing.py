@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from gateway.links.dating import CLOCK_KNOWN_MS, BootClock, Dated, Heard, is_plausible_wall
+from gateway.links.dating import CLOCK_KNOWN_MS, DRIFT_PER_MS, BootClock, Dated, Heard, is_plausible_wall
 from gateway.links.payloads import Reading, as_frame, dated_frame, heard_ms
 from gateway.store.transaction import Transaction
 from gateway.stored import BootRow, DatedFrame
@@ -105,10 +105,13 @@ def _learn(tx: Transaction, device: str, readings: list[Reading]) -> _Clocks:
 
 def _tightened(before: BootClock, after: BootClock) -> bool:
     """Whether rows dated by the earlier bounds are now known to be noticeably late."""
-    for uptime_ms, offset_ms in before.anchors:
-        now_ms = after.offset_at(uptime_ms)
-        if now_ms is not None and offset_ms - now_ms > _NOTICEABLE_MS:
-            return True
+    held = set(before.anchors)
+    for told_ms, bound_ms in after.anchors:
+        if (told_ms, bound_ms) not in held:  # what is new is little, what was held is much
+            for uptime_ms, offset_ms in before.anchors:
+                now_ms = bound_ms + abs(uptime_ms - told_ms) // DRIFT_PER_MS
+                if offset_ms - now_ms > _NOTICEABLE_MS:
+                    return after.known
     return False
 
 

@@ -242,18 +242,34 @@ class Rollups:
         devices : tuple of str, optional
             Only days these devices said something about; None = all devices.
         """
-        if not home.zones:
-            return 0
         names = tuple(device.id for device in home.devices) if devices is None else devices
-        spans = [span for name in names if (span := tx.span_of_device(name)) is not None]
-        if not spans:
-            return 0
+        span = self._span(tx, home, names)
+        return 0 if span is None else self._rebuild(tx, home, dates_between(*span))
+
+    def rebuild_from(self, tx: Transaction, home: Household, *, first: str | None, most: int) -> str | None:
+        """Rebuild at most so many days from the ISO date ``first`` on (None = from the beginning);
+        returns the date to go on with, None at the end.
+        """
+        span = self._span(tx, home, tuple(device.id for device in home.devices))
+        if span is None:
+            return None
+        dates = dates_between(max(first or span[0], span[0]), span[1])
+        self._rebuild(tx, home, dates[:most])
+        return dates[most] if len(dates) > most else None
+
+    def _span(self, tx: Transaction, home: Household, devices: tuple[str, ...]) -> tuple[str, str] | None:
+        """The first and last local day these devices said something about."""
+        spans = [span for name in devices if (span := tx.span_of_device(name)) is not None]
+        if not spans or not home.zones:
+            return None
         first = local_day(min(start for start, _ in spans) - BOWL_GAP_MS, home.zones)
-        last = local_day(max(end for _, end in spans) + BOWL_GAP_MS, home.zones)
+        return first, local_day(max(end for _, end in spans) + BOWL_GAP_MS, home.zones)
+
+    def _rebuild(self, tx: Transaction, home: Household, dates: tuple[str, ...]) -> int:
         kept = {series.pet: frozenset(series.pet.split("+")) for series in tx.all_series()}
         everyone = {binding.pets for binding in home.bindings} | set(kept.values())
         changed = 0
-        for date in dates_between(first, last):
+        for date in dates:
             whole = day_interval(date, home.zones)
             last_slot = (whole.length_ms - 1) // SLOT_MS
             for source in self._sources:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["PAGE_BYTES", "Page", "PageFile", "Row", "Value"]
+__all__ = ["PAGE_BYTES", "Leaf", "Page", "PageFile", "Row", "Value"]
 
 Value = int | float | str | bytes | None
 PAGE_BYTES = 4096
@@ -26,6 +26,7 @@ _INDEX_INTERIOR, _TABLE_INTERIOR, _INDEX_LEAF, _TABLE_LEAF = 0x02, 0x05, 0x0A, 0
 _LEAVES = (_INDEX_LEAF, _TABLE_LEAF)
 _INTERIORS = (_INDEX_INTERIOR, _TABLE_INTERIOR)
 _WIDTHS = (0, 1, 2, 3, 4, 6, 8)  # bytes of an integer, by serial type
+_LEAST_ROWID, _GREATEST_ROWID = -(2**63), 2**63 - 1
 _MOST_PAYLOAD = 1_000_000_000  # SQLITE_MAX_LENGTH
 
 
@@ -48,6 +49,16 @@ class Page:
     number: int
     is_table: bool
     rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A leaf page of a table: how many rows it says it holds, with ids in ``(above, last]``."""
+
+    number: int
+    count: int
+    above: int
+    last: int
 
 
 class PageFile:
@@ -91,6 +102,40 @@ class PageFile:
         for number, kind, cells in self._tree(root):
             if kind != _TABLE_INTERIOR:
                 yield from self._decoded(number, kind, cells)
+
+    def leaves(self, root: int) -> Iterator[Leaf]:
+        """The leaf pages of a table with row ids, in their order, with the row ids they may hold.
+
+        Cells are counted, not read. A page that cannot be followed is counted as unreadable.
+        """
+        waiting: list[tuple[int, int, int]] = [(root, _LEAST_ROWID, _GREATEST_ROWID)]
+        while waiting:
+            number, above, last = waiting.pop()
+            if number in self._reached or not 1 <= number <= self.page_count:
+                self.unreadable += 1
+                continue
+            self._reached.add(number)
+            try:
+                kind, cells, children = self._open(number)
+                keys = self._keys(number, cells) if kind == _TABLE_INTERIOR else []
+            except (_Damaged, IndexError):
+                self.unreadable += 1
+                continue
+            if kind == _TABLE_LEAF:
+                yield Leaf(number, len(cells), above, last)
+            bounds = [above, *keys, last]
+            waiting += [(child, bounds[at], bounds[at + 1]) for at, child in enumerate(children)][::-1]
+
+    def _keys(self, number: int, cells: list[int]) -> list[int]:
+        """The greatest row id below each child of an interior page but the last."""
+        page = self._page(number)
+        found = (_varint(page, at + 4)[0] for at in cells)
+        return [key - (1 << 64) if key >> 63 else key for key in found]
+
+    def leaf_rows(self, leaf: Leaf) -> Iterator[Row]:
+        """The rows of one leaf, as far as they can be decoded."""
+        kind, cells, _ = self._open(leaf.number)
+        yield from self._decoded(leaf.number, kind, cells)
 
     def skip(self, root: int) -> None:
         """Follow a tree without reading its rows, so that its pages are no orphans."""

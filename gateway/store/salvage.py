@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from gateway.store.checksums import CHECKED
 from gateway.store.files import initialise
 from gateway.store.household import restore_household
+from gateway.store.intact import Intact, Wanted
 from gateway.store.pages import PageFile, Row, Value
 from gateway.store.retention import CITING
 from gateway.store.transaction import Transaction
@@ -26,10 +27,12 @@ from gateway.store.verify import rotten_rows
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Salvage", "salvage"]
+__all__ = ["COPIED", "Salvage", "salvage"]
 
 _CITABLE = {"event": "frame", "day": "day", "label": "text_record", "passage": "text_record"}
 _CITABLE |= {"note": "text_record", "log": "text_record", "edge": "edge"}
+COPIED = frozenset(CHECKED) | {"record"}
+"""Large tables whose rows are checked one by one afterwards; what is small is read page by page."""
 _NAMES_BY_INDEX = {"record": "sqlite_autoindex_record_1", "vertex": "sqlite_autoindex_vertex_1"}
 """Tables of named rows: the index of the names holds every (name, row id) a second time."""
 _TYPES: dict[str, tuple[type, ...]] = {"INTEGER": (int,), "REAL": (float, int), "TEXT": (str,), "BLOB": (bytes,)}
@@ -107,6 +110,12 @@ class _Table:
     def types(self) -> tuple[str, ...]:
         return tuple(declared for _, declared, _ in self.columns)
 
+    def wanted(self) -> Wanted:
+        """The table as SQLite is asked for its rows."""
+        columns = tuple(column for at, column in enumerate(self.columns) if at != self.alias)
+        alias = None if self.alias is None else self.columns[self.alias][0]
+        return Wanted(self.name, columns, alias, also="is_reference(ref, kind)" if self.name == "record" else "")
+
     def fits(self, row: Row) -> bool:
         """Whether a row can be one of this table's."""
         if self.has_rowid != (row.rowid is not None) or not 0 < len(row.values) <= len(self.columns):
@@ -157,7 +166,7 @@ def _tables(db: sqlite3.Connection) -> dict[str, _Table]:
     return found
 
 
-def salvage(damaged: Path, fresh: Path, *, clock_source: str) -> Salvage:
+def salvage(damaged: Path, fresh: Path, *, clock_source: str, copied: frozenset[str] = COPIED) -> Salvage:
     """Build a sound database at ``fresh`` from what can be read of ``damaged``.
 
     Parameters
@@ -168,10 +177,13 @@ def salvage(damaged: Path, fresh: Path, *, clock_source: str) -> Salvage:
         Must not exist yet.
     clock_source : str
         Recorded where the damaged file no longer tells its own.
+    copied : frozenset of str
+        Tables whose sound pages SQLite copies; the rows are the same either way.
     """
     initialise(fresh, clock_source=clock_source)
     db = sqlite3.connect(fresh, isolation_level=None)
     pages = PageFile(damaged)
+    intact = Intact(damaged, tables=copied, is_reference=_is_reference)
     try:
         # One commit at the end; a fresh file that was cut off is thrown away and built again.
         db.execute("PRAGMA synchronous = OFF")
@@ -180,24 +192,34 @@ def salvage(damaged: Path, fresh: Path, *, clock_source: str) -> Salvage:
         tables = _tables(db)
         db.execute("DELETE FROM meta")
         trees = pages.trees()
-        unreadable = _read_trees(db, pages, trees, tables)
+        unreadable = _read_trees(db, pages, trees, tables, intact)
         _read_orphans(db, pages, tables)
         found = _make_whole(db, unreadable=unreadable, clock_source=clock_source)
         db.execute("COMMIT")
         return found
     finally:
+        intact.close()
         pages.close()
         db.close()
 
 
 def _read_trees(
-    db: sqlite3.Connection, pages: PageFile, trees: dict[str, int], tables: dict[str, _Table]
+    db: sqlite3.Connection,
+    pages: PageFile,
+    trees: dict[str, int],
+    tables: dict[str, _Table],
+    intact: Intact,
 ) -> dict[str, int]:
     """Insert what the trees still lead to; returns the pages and cells passed over, by table."""
     unreadable = {}
     for name, table in tables.items():
         before = pages.unreadable
-        if name in trees:
+        wanted = table.wanted()
+        # Whatever else is wrong with a row shows in its CRC (in a reference, in its form).
+        if name in trees and intact.holds(wanted):
+            for leaf in intact.copy(db, wanted, list(pages.leaves(trees[name]))):
+                _insert(db, table, pages.leaf_rows(leaf))
+        elif name in trees:
             _insert(db, table, pages.rows(trees[name]))
         unreadable[name] = pages.unreadable - before + (name not in trees)
     for name, index in _NAMES_BY_INDEX.items():
