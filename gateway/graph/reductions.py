@@ -1,23 +1,64 @@
-"""Edges that no optimal rooted tree holds: what can be left out before the search begins.
+"""What every optimal rooted tree may hold, or none: decided before the search begins.
 
-In go edges with whole costs, prizes and what must be in; out come the indices of the edges
-that stay. The optimum and its cost are those of the whole instance. Three tests, each of which
-shows that a tree with the edge can be made cheaper (or, at equal cost, smaller):
+In go edges with whole costs, prizes and what must be in. The optimum and its cost are those of
+the whole instance.
+
+`certain` names vertices and edges that some optimal tree holds: around what is held already,
+the cheapest way out to a vertex whose prize exceeds it. Such a vertex is in (putting it in
+pays), and any other way to it could be exchanged for this one, which is no dearer than the
+dearest edge of any path to it.
+
+`worthwhile` names the edges that stay. Four tests, each of which shows that a tree with the
+edge can be made cheaper (or, at equal cost, smaller):
 
 - of parallel edges only the cheapest (the first of equals) stays;
+- a leaf that need not be in and whose prize does not exceed its only edge is not worth it;
 - an edge (u, v) that costs more than both (u, w) and (w, v), and more than the two together
   minus w's prize, can be exchanged for one of them or for both;
-- a leaf that need not be in and whose prize does not exceed its only edge is not worth it.
+- beyond the root, vertices that hang together and of which none has a prize above its
+  cheapest edge pay for nothing: each of them in a tree needs an edge of its own.
 
 Source: Leitner, Ljubic, Luipersbeck, Sinnl, INFORMS Journal on Computing 30 (2018), special
-distance and degree tests.
+distance and degree tests; Duin and Volgenant, Networks 19 (1989), for nearest vertices.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 
-__all__ = ["worthwhile"]
+__all__ = ["certain", "worthwhile"]
+
+
+def certain(
+    edges: Sequence[tuple[int, int, int]], prizes: Sequence[int], root: int, required: frozenset[int]
+) -> dict[int, int]:
+    """The vertices, each with the edge that joins it, of a tree at the root that some optimal
+    tree holds; the root itself has the edge -1.
+
+    Prim's algorithm from the root: each vertex is reached by an edge of a minimum spanning
+    tree, which is what makes the exchange hold.
+    """
+    near: list[list[tuple[int, int, int]]] = [[] for _ in prizes]
+    for index, (tail, head, cost) in enumerate(edges):
+        near[tail].append((cost, index, head))
+        near[head].append((cost, index, tail))
+    held = {root: -1}
+    reached = {root}
+    heap = [(cost, index, other, True) for cost, index, other in near[root]]
+    heapq.heapify(heap)
+    while heap:
+        cost, index, vertex, from_held = heapq.heappop(heap)
+        if vertex in reached:
+            continue
+        reached.add(vertex)
+        holds = from_held and (prizes[vertex] > cost or vertex in required)
+        if holds:
+            held[vertex] = index
+        for further, onward, other in near[vertex]:
+            if other not in reached:
+                heapq.heappush(heap, (further, onward, other, holds))
+    return held
 
 
 def worthwhile(
@@ -26,9 +67,10 @@ def worthwhile(
     """The indices, ascending, of the edges that an optimal tree with this root may hold."""
     near: list[dict[int, int]] = [{} for _ in prizes]  # neighbour -> index of the cheapest edge
     for index, (tail, head, cost) in enumerate(edges):
-        if head not in near[tail] or cost < edges[near[tail][head]][2]:
+        if tail != head and (head not in near[tail] or cost < edges[near[tail][head]][2]):
             near[tail][head] = near[head][tail] = index
     fixed = required | {root}
+    _strip(edges, prizes, near, fixed)
     worse = [
         (tail, head)
         for tail, nearby in enumerate(near)
@@ -37,6 +79,16 @@ def worthwhile(
     ]
     for tail, head in worse:
         del near[tail][head], near[head][tail]
+    _strip(edges, prizes, near, fixed)
+    paying = [v for v, nearby in enumerate(near) if nearby and (v in fixed or _pays(edges, prizes, nearby, v))]
+    stays = _beyond(near, root, paying)
+    return sorted({index for vertex in stays for index in near[vertex].values()})
+
+
+def _strip(
+    edges: Sequence[tuple[int, int, int]], prizes: Sequence[int], near: list[dict[int, int]], fixed: frozenset[int]
+) -> None:
+    """Take off leaves that are not worth their edge, and what become leaves by that."""
     leaves = [vertex for vertex, nearby in enumerate(near) if len(nearby) == 1]
     while leaves:
         leaf = leaves.pop()
@@ -46,7 +98,23 @@ def worthwhile(
         if prizes[leaf] <= edges[index][2]:
             del near[leaf][other], near[other][leaf]
             leaves.append(other)
-    return sorted({index for nearby in near for index in nearby.values()})
+
+
+def _pays(edges: Sequence[tuple[int, int, int]], prizes: Sequence[int], nearby: dict[int, int], vertex: int) -> bool:
+    """Whether a vertex's prize exceeds its cheapest edge."""
+    return prizes[vertex] > min(edges[index][2] for index in nearby.values())
+
+
+def _beyond(near: list[dict[int, int]], root: int, sources: Sequence[int]) -> set[int]:
+    """All vertices but the root that hang together with one of the sources without it."""
+    seen = {root, *sources}
+    stack = [vertex for vertex in sources if vertex != root]
+    while stack:
+        for other in near[stack.pop()]:
+            if other not in seen:
+                seen.add(other)
+                stack.append(other)
+    return seen - {root}
 
 
 def _has_detour(

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gateway.errors import GraphError
-from gateway.graph.reductions import worthwhile
+from gateway.graph.reductions import certain, worthwhile
 
 __all__ = ["Instance", "Tree", "parse_stp", "solve"]
 
@@ -545,26 +545,40 @@ def solve(instance: Instance) -> Tree:
     quantum = _quantum(instance, everything)
     edges = [(tail, head, round(cost / quantum)) for tail, head, cost in instance.edges]
     prizes = [round(prize / quantum) for prize in instance.prizes]
-    kept = list(range(len(edges)))
-    if instance.root is not None:
-        kept = worthwhile(edges, prizes, instance.root, instance.required)
-    net = _Net([edges[index] for index in kept], prizes)
     unreached: frozenset[int] = frozenset()
     if instance.root is None:
-        found, bound = _solve_anywhere(net)
+        found, bound = _solve_anywhere(_Net(edges, prizes))
     else:
-        unreached = instance.required - net.reach(instance.root)
-        required = instance.required - unreached
-        search = _begin(net, instance.root, required, frozenset())
-        bound = search.run(required)
-        found = search.best
+        found, bound, unreached = _solve_rooted(edges, prizes, instance.root, instance.required)
     out = (prize for vertex, prize in enumerate(instance.prizes) if vertex not in found.vertices)
-    chosen = tuple(kept[edge] for edge in found.edges)
-    cost = math.fsum((*(instance.edges[edge][2] for edge in chosen), *out))
+    cost = math.fsum((*(instance.edges[edge][2] for edge in found.edges), *out))
     # rounding to quanta moved each number by half a quantum at most
-    slack = 0.0 if quantum == 1.0 else quantum * (len(edges) + net.count)
+    slack = 0.0 if quantum == 1.0 else quantum * (len(edges) + instance.count)
     proven = cost if bound >= found.cost else min(cost, max(0.0, bound * quantum - slack))
-    return Tree(tuple(sorted(found.vertices)), chosen, cost, proven, tuple(sorted(unreached)))
+    return Tree(tuple(sorted(found.vertices)), found.edges, cost, proven, tuple(sorted(unreached)))
+
+
+def _solve_rooted(
+    edges: list[tuple[int, int, int]], prizes: list[int], root: int, required: frozenset[int]
+) -> tuple[_Found, int, frozenset[int]]:
+    """The best tree with that root, its bound, and the required vertices it cannot reach.
+
+    What is certain is drawn together into the root first; the rest is searched.
+    """
+    held = certain(edges, prizes, root, required)
+    drawn = [(root if tail in held else tail, root if head in held else head, cost) for tail, head, cost in edges]
+    left = [0 if vertex in held else prize for vertex, prize in enumerate(prizes)]
+    wanted = required - held.keys()
+    kept = worthwhile(drawn, left, root, wanted)
+    net = _Net([drawn[index] for index in kept], left)
+    unreached = wanted - net.reach(root) if wanted else frozenset()
+    search = _begin(net, root, wanted - unreached, frozenset())
+    bound = search.run(wanted - unreached)
+    inside = [index for index in held.values() if index >= 0]
+    spent = sum(edges[index][2] for index in inside)
+    chosen = sorted((*inside, *(kept[edge] for edge in search.best.edges)))
+    found = _Found(spent + search.best.cost, search.best.vertices | held.keys(), tuple(chosen))
+    return found, spent + bound, unreached
 
 
 def _quantum(instance: Instance, everything: float) -> float:
