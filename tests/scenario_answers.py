@@ -18,6 +18,7 @@ from pathlib import Path
 
 from gateway.ask.causes import LAG_MS, find_candidates
 from gateway.ask.connect import connect, household_view
+from gateway.ask.onfile import Given
 from gateway.ask.scene import Scene
 from gateway.graph.adjacency import Graph
 from gateway.graph.assemble import assemble
@@ -53,7 +54,7 @@ def scene() -> Scene:
 def candidates(world: World):
     """The product's typed, dated candidates."""
     return find_candidates(
-        world.links,
+        Given(world.links),
         pet=world.pet,
         sign=world.sign,
         host=world.host,
@@ -71,7 +72,7 @@ def view_of(world: World) -> Interval:
 def answered(world: World) -> Named:
     """The product's answer: candidates, one walk, a tree each."""
     chains = candidates(world).chains
-    connected = connect(scene(), world.links, chains, pet=world.pet, sign=world.sign, view=view_of(world))
+    connected = connect(scene(), Given(world.links), chains, pet=world.pet, sign=world.sign, view=view_of(world))
     causes = tuple(group[0].cause.name for group in connected.by_cause())
     return Named(causes, frozenset(connected.edges))
 
@@ -196,7 +197,7 @@ def without_novelty(world: World) -> Named:
 def graph_of(world: World, chains: tuple[Chain, ...] = ()) -> Graph:
     """The household view a question walks."""
     chained = frozenset(ref for chain in chains for ref in chain.links)
-    return household_view(scene(), world.links, view_of(world), chained=chained)
+    return household_view(scene(), Given(world.links), view_of(world), chained=chained)
 
 
 def _exposed(world: World) -> frozenset[str]:

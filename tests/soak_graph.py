@@ -91,7 +91,7 @@ def one_run(rng, folder, edges, evidence):
             tx.save_edge(later)
             tx.save_evidence(Evidence(later.ref, NOTE, Mass(0.5), "vet", 0.9))
         with database.snapshot() as reader:
-            links = Scene(reader, ontology, Household(zones=()), 900, "2026-01-01").links()
+            links = Scene(reader, ontology, Household(zones=()), 900, "2026-01-01").on_file.everything()
             built = build([link for link in links if in_view(link.edge, VIEW)], walkable_in(ontology))
             kept = kept_graph(reader, ontology, VIEW, now_ms=900)
             dump = hashlib.sha256(canonical_dump(links)).hexdigest()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.ask.causes import DAY_MS, find_candidates, hypothesis
+from gateway.ask.onfile import Given
 from gateway.graph.belief import fold
 from gateway.model import Edge, Evidence, Interval, Mass, RecordRef, Vertex
 
@@ -44,7 +45,7 @@ def food_switch(day=97, *, old=("species:fish",), new=("species:chicken",), rela
 
 
 def search(links, **options):
-    return find_candidates(links, pet=PET, sign=SIGN, host="dog", onset=ONSET, now_ms=NOW, names={}, **options)
+    return find_candidates(Given(links), pet=PET, sign=SIGN, host="dog", onset=ONSET, now_ms=NOW, names={}, **options)
 
 
 def causes(found):

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from gateway.ask.causes import find_candidates
+from gateway.ask.onfile import Given
 from gateway.graph.belief import fold
 from gateway.model import Edge, Evidence, Interval, Link, Mass, RecordRef, Vertex
 from tests.scenario_answers import VARIANTS, Tally, answered, candidates
@@ -97,7 +98,7 @@ def link(tail, relation, head, *days, belief=0.9):
 
 def found(*said):
     links = [each if isinstance(each, Link) else link(*each) for each in (*BOOKS, *said)]
-    return find_candidates(links, pet=PET, sign=SIGN, host="dog", onset=ONSET, now_ms=106 * DAY, names={})
+    return find_candidates(Given(links), pet=PET, sign=SIGN, host="dog", onset=ONSET, now_ms=106 * DAY, names={})
 
 
 def reasons(candidates_found):

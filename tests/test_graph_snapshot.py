@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from gateway.app import Gateway
 from gateway.ask import connect
 from gateway.ask.adjacency import LEAST_EDGES, is_due, kept_graph, rewritten, walkable_in
+from gateway.ask.onfile import Given
 from gateway.ask.scene import Scene
 from gateway.config import Config
 from gateway.errors import GraphError, StoreError
@@ -44,7 +45,7 @@ def the_scene(reader, now_ms=1000):
 
 def built_graph(reader, view, now_ms):
     """The household graph as it is built from every link there is."""
-    links = the_scene(reader, now_ms).links()
+    links = the_scene(reader, now_ms).on_file.everything()
     return build([link for link in links if in_view(link.edge, view)], walkable_in(ONTOLOGY)), links
 
 
@@ -242,12 +243,12 @@ def test_adding_a_hundred_edges_is_seen_by_the_next_walk_without_a_rewrite(home)
 def test_the_canonical_dump_does_not_change_with_the_snapshot(home):
     database, _ = home
     with database.snapshot() as reader:
-        before = canonical_dump(the_scene(reader).links())
+        before = canonical_dump(the_scene(reader).on_file.everything())
     rewrite(database)
     with database.transaction() as tx:
         tx.drop_adjacency()
     with database.snapshot() as reader:
-        assert canonical_dump(the_scene(reader).links()) == before
+        assert canonical_dump(the_scene(reader).on_file.everything()) == before
         assert kept_graph(reader, ONTOLOGY, Interval(0, 1), now_ms=1) is None
 
 
@@ -309,20 +310,38 @@ def test_a_snapshot_is_due_where_it_pays_and_after_many_changes(home):
         assert is_due(reader, ONTOLOGY, least=4, bound=2)
 
 
-def test_a_question_uses_the_snapshot_of_a_large_home_and_builds_a_small_one(home):
+def test_a_question_uses_the_snapshot_where_there_is_one_and_builds_the_same_graph_without(home):
     database, _ = home
     with database.snapshot() as reader:
         scene = the_scene(reader)
-        small = connect.household_view(scene, scene.links(), Interval(0, 1000))
-        assert not isinstance(small.edges, RowRefs)
+        kept = connect.household_view(scene, scene.on_file, Interval(0, 1000))
+        assert isinstance(kept.edges, RowRefs)
+        kept_pairs = pairs_by_name(kept)
     with database.transaction() as tx:
-        for number in range(LEAST_EDGES):
-            tx.save_edge(Edge(Vertex(f"food:f{number % 1000}"), "contains", Vertex(f"species:s{number // 1000}")))
+        tx.drop_adjacency()
     with database.snapshot() as reader:
         scene = the_scene(reader)
-        large = connect.household_view(scene, scene.links(), Interval(0, 1000))
-        assert isinstance(large.edges, RowRefs)
-        assert pairs_by_name(large) == pairs_by_name(small)
+        built = connect.household_view(scene, scene.on_file, Interval(0, 1000))
+        assert not isinstance(built.edges, RowRefs)
+        assert pairs_by_name(built) == kept_pairs
+
+
+def test_links_read_by_their_ends_are_the_links_of_the_whole_file(home):
+    database, edges = home
+    with database.transaction() as tx:
+        tx.save_edge(Edge(Vertex("species:beef"), "may_cause[cat]", Vertex("condition:allergy")))
+        tx.add_wall(edge=edges[1].ref, hypothesis=None, reason="no", marked_ms=500)
+    for now_ms in (50, 250, 1000):
+        with database.snapshot() as reader:
+            scene = the_scene(reader, now_ms)
+            everything = scene.on_file.everything()
+            ends = {end.name for link in everything for end in (link.edge.tail, link.edge.head)}
+            by_tail = Given(link for end in sorted(ends) for link in scene.on_file.leaving(end))
+            assert by_tail.everything() == everything
+            for base in ("may_cause", "contains"):
+                found = [link for end in sorted(ends) for link in scene.on_file.entering(end, (base,))]
+                wanted = [link for link in everything if link.edge.relation.partition("[")[0] == base]
+                assert sorted(found, key=lambda link: link.edge.ref) == sorted(wanted, key=lambda link: link.edge.ref)
 
 
 def test_the_hub_writes_the_snapshot_of_a_large_home_beside_its_writer(home):
@@ -377,7 +396,7 @@ def test_folding_a_row_beside_the_snapshot_is_folding_it_anywhere(home):
         (meal,) = reader.edges_beside()
         assert (meal.edge, reader.pairs_beside()) == (edges[4], (("food:a", "pet:max"),))
         assert fold(meal.edge, meal.evidence) == next(
-            link for link in the_scene(reader).links() if link.edge == meal.edge
+            link for link in the_scene(reader).on_file.everything() if link.edge == meal.edge
         )
         assert [row.edge for row in reader.timeless_edges()] == sorted(
             edges[:4], key=lambda e: (e.tail, e.relation, e.head)

@@ -86,7 +86,7 @@ def graph_after(path, order, *, again=False):
                 refresh_facts(tx, ONTOLOGY)
         with database.snapshot() as reader:
             edges = reader.edges(from_ms=-(2**62), to_ms=2**62)
-            return edges, reader.evidence(), reader.vertex_labels()
+            return edges, reader.evidence(), dict(reader.vertex_labels())
 
 
 def writes():

@@ -151,9 +151,8 @@ def _recent_exposures(scene: Scene, draft: Draft, pet: Pet) -> None:
     since = scene.now_ms - _LOOK_BACK_DAYS * _DAY_MS
     recent = [
         link
-        for link in scene.links()
-        if link.edge.tail.name == f"pet:{pet.id}"
-        and link.edge.relation in ("ate", "takes", "treated_with", "was_at", "visited_by")
+        for link in scene.links_of(pet.id)
+        if link.edge.relation in ("ate", "takes", "treated_with", "was_at", "visited_by")
         and (link.edge.valid_from_ms or 0) >= since
         and link.evidence
         and not link.marked_wrong

@@ -39,12 +39,7 @@ def exposures(scene: Scene, pet: Pet, subjects: tuple[str, ...]) -> tuple[Link, 
     ``food:current`` is the food in the bowl now, ``food:previous`` the one before; an
     ingredient stands for every food whose label lists it or may hold it.
     """
-    links = scene.links()
-    mine = [
-        link
-        for link in links
-        if link.edge.tail.name == f"pet:{pet.id}" and link.edge.relation in _EXPOSED and link.evidence
-    ]
+    mine = [link for link in scene.links_of(pet.id) if link.edge.relation in _EXPOSED and link.evidence]
     mine.sort(key=lambda link: (link.edge.valid_from_ms or 0, link.edge.head.name))
     ate = [link for link in mine if link.edge.relation == "ate"]
     wanted = set(subjects) | {
@@ -63,10 +58,8 @@ def _holds(scene: Scene, ate: Link, subjects: tuple[str, ...]) -> bool:
     words = {subject.partition(":")[2] for subject in subjects if subject.startswith(("ing:", "food:"))}
     heads = {f"species:{word}" for word in words} | {f"group:{word}" for word in words}
     return any(
-        link.edge.tail == ate.edge.head
-        and link.edge.head.name in heads
-        and link.edge.relation in ("contains", "may_contain")
-        for link in scene.links()
+        link.edge.head.name in heads and link.edge.relation in ("contains", "may_contain")
+        for link in scene.on_file.leaving(ate.edge.head.name)
     )
 
 

@@ -9,7 +9,6 @@ home for every one of them and for what only looks like one.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,8 +16,9 @@ from gateway.graph.adjacency import is_live
 from gateway.model import Chain, NearMiss
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from gateway.ask.onfile import Known
     from gateway.model import Interval, Link, Vertex
 
 __all__ = ["LAG_MS", "Candidates", "Slot", "find_candidates", "hypothesis"]
@@ -67,14 +67,20 @@ class _Paths:
     """The links by tail and relation, for one pet's species."""
 
     host: str
-    names: dict[str, str]
-    out: dict[tuple[str, str], list[Link]] = field(default_factory=lambda: defaultdict(list))
+    names: Mapping[str, str]
+    known: Known
+    out: dict[str, dict[str, list[Link]]] = field(default_factory=dict)
 
     def of(self, tail: Vertex | str, *relations: str) -> Iterator[Link]:
         """Links leaving a vertex by these relations; a host-specific one only for this host."""
+        name = str(tail)
+        if name not in self.out:
+            self.out[name] = {}
+            for link in self.known.leaving(name):
+                self.out[name].setdefault(link.edge.relation, []).append(link)
         for relation in relations:
-            yield from self.out.get((str(tail), relation), ())
-            yield from self.out.get((str(tail), f"{relation}[{self.host}]"), ())
+            yield from self.out[name].get(relation, ())
+            yield from self.out[name].get(f"{relation}[{self.host}]", ())
 
     def name(self, vertex: Vertex) -> str:
         return self.names.get(vertex.name, vertex.name.partition(":")[2].replace("_", " "))
@@ -143,21 +149,21 @@ def hypothesis(cause: Vertex, pet: Vertex, sign: Vertex) -> str:
 
 
 def find_candidates(
-    links: Iterable[Link],
+    known: Known,
     *,
     pet: Vertex,
     sign: Vertex,
     host: str,
     onset: Interval,
     now_ms: int,
-    names: dict[str, str],
+    names: Mapping[str, str],
     wrong_hypotheses: frozenset[str] = frozenset(),
 ) -> Candidates:
     """Match the typed, dated patterns from ``pet`` to ``sign``.
 
     Parameters
     ----------
-    links : iterable of Link
+    known : Known
         Everything stored about the household up to now, of any date: what was eaten long ago
         decides what is new.
     host : str
@@ -170,9 +176,7 @@ def find_candidates(
     Candidates
         Chains ordered by change, then cause.
     """
-    paths = _Paths(host, names)
-    for link in links:
-        paths.out[(link.edge.tail.name, link.edge.relation)].append(link)
+    paths = _Paths(host, names, known)
     search = _Search(paths, pet, sign, onset, now_ms, wrong=wrong_hypotheses, denials=_denials(paths, pet))
     _new_food(search)
     _new_medicine(search)

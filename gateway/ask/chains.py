@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gateway.ask.sources import cite, class_of, dated_by, first_of, quoted
 from gateway.ask.wording import day, first_upper
 from gateway.dialogue import EvidenceClass, NoticeKind
+from gateway.graph.adjacency import is_live
 from gateway.measure.days import local_day
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def chain_claims(
     for along in paths:
         said.extend(_knowledge_claims(scene, draft, along, rank=rank))
     for along in paths:
-        _sign_claim(scene, draft, along[-1], links, rank=context)
+        _sign_claim(scene, draft, along[-1], rank=context)
     return list(dict.fromkeys(claim for claim in said if claim is not None))
 
 
@@ -57,9 +58,9 @@ def _knowledge_claims(scene: Scene, draft: Draft, along: tuple[Link, ...], *, ra
     ]
 
 
-def _sign_claim(scene: Scene, draft: Draft, shows: Link, links: dict[RecordRef, Link], *, rank: int) -> None:
+def _sign_claim(scene: Scene, draft: Draft, shows: Link, *, rank: int) -> None:
     """How often the cause is behind the sign, else how the sign looks."""
-    if shows.edge.relation.startswith("has_sign") and _base_rate(scene, draft, shows, links, rank) is None:
+    if shows.edge.relation.startswith("has_sign") and _base_rate(scene, draft, shows, rank) is None:
         _source_claim(scene, draft, shows, rank)
 
 
@@ -166,11 +167,11 @@ def _source_claim(scene: Scene, draft: Draft, link: Link, rank: int) -> str | No
     )
 
 
-def _base_rate(scene: Scene, draft: Draft, shows: Link, links: dict[RecordRef, Link], rank: int) -> str | None:
+def _base_rate(scene: Scene, draft: Draft, shows: Link, rank: int) -> str | None:
     """How often the condition is behind the sign at all, where a source says so."""
     host = shows.edge.relation.partition("[")[2].rstrip("]")
-    for link in links.values():
-        edge = link.edge
-        if edge.relation == f"base_rate[{host}]" and (edge.tail, edge.head) == (shows.edge.tail, shows.edge.head):
+    for link in scene.on_file.leaving(shows.edge.tail.name):
+        said = is_live(link) or link.refuted or link.marked_wrong
+        if said and link.edge.relation == f"base_rate[{host}]" and link.edge.head == shows.edge.head:
             return _source_claim(scene, draft, link, rank)
     return None

@@ -9,14 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gateway.ask.adjacency import LARGE_ERROR, LEAST_EDGES, kept_graph, walkable_in
-from gateway.graph.adjacency import Graph, build, in_view, is_live
+from gateway.ask.adjacency import LARGE_ERROR, LARGE_PAIRS, walkable_in
+from gateway.graph.adjacency import Graph, build, in_view
 from gateway.graph.assemble import Subgraph, assemble
 from gateway.graph.walk import Ranking, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from gateway.ask.onfile import Known
     from gateway.ask.scene import Scene
     from gateway.model import Chain, Interval, Link, NearMiss, RecordRef, Vertex
 
@@ -46,40 +47,37 @@ class Connected:
         return tuple(tuple(chains) for chains in grouped.values())
 
 
-def household_view(
-    scene: Scene, links: tuple[Link, ...], view: Interval, *, chained: frozenset[RecordRef] = frozenset()
-) -> Graph:
+def household_view(scene: Scene, known: Known, view: Interval, *, chained: frozenset[RecordRef] = frozenset()) -> Graph:
     """The graph the walk crosses: walkable relations between crossable things, valid in ``view``.
 
     Edges of a candidate's chain belong to it too: a treatment may have ended within the slack
-    that its onset is given, a day before the view begins. With `LEAST_EDGES` links and more the
-    graph comes from its stored snapshot, where there is one; with fewer it is built.
+    that its onset is given, a day before the view begins. A large home has a stored snapshot, and where
+    there is one the graph comes from it; else it is built from every link.
     """
-    if len(links) >= LEAST_EDGES:
-        kept = kept_graph(scene.reader, scene.ontology, view, now_ms=scene.now_ms, chained=chained)
-        if kept is not None:
-            return kept
-    counted = (link for link in links if in_view(link.edge, view) or link.edge.ref in chained)
+    kept = known.compact(scene.ontology, view, chained)
+    if kept is not None:
+        return kept
+    counted = (link for link in known.everything() if in_view(link.edge, view) or link.edge.ref in chained)
     return build(counted, walkable_in(scene.ontology))
 
 
 def connect(
-    scene: Scene, links: tuple[Link, ...], chains: tuple[Chain, ...], *, pet: Vertex, sign: Vertex, view: Interval
+    scene: Scene, known: Known, chains: tuple[Chain, ...], *, pet: Vertex, sign: Vertex, view: Interval
 ) -> Connected:
     """Rank the candidates by one walk and connect each by its own tree.
 
     Without a candidate there is nothing to connect: no tree, and no account but that.
     """
-    by_ref = {link.edge.ref: link for link in links if is_live(link) or link.refuted or link.marked_wrong}
     chained = frozenset(ref for chain in chains for ref in chain.links)
-    graph = household_view(scene, links, view, chained=chained)
+    by_ref = _by_ref(known, chained)
+    graph = household_view(scene, known, view, chained=chained)
     anchors = [graph.id_of(vertex) for vertex in (pet, sign)]
     causes = {graph.id_of(chain.cause) for chain in chains}
     seeds = frozenset(vertex for vertex in (*anchors, *causes) if vertex is not None)
     if not chains or not seeds:
         account = (f"household view: {graph.vertex_count} vertices, {graph.pair_count} pairs; no candidate, no tree",)
         return Connected((), (), by_ref, (), account)
-    ranking = walk(graph, seeds, tol=LARGE_ERROR) if len(links) >= LEAST_EDGES else walk(graph, seeds)
+    ranking = walk(graph, seeds, tol=LARGE_ERROR) if graph.pair_count >= LARGE_PAIRS else walk(graph, seeds)
     required = frozenset(vertex for vertex in anchors if vertex is not None)
     if len(required) < 2:
         return Connected((), (), by_ref, (), ("the pet or the sign is not in the household view; no tree",))
@@ -87,6 +85,12 @@ def connect(
     chains = tuple(tree.chain for tree in subgraph.trees)
     edges = tuple(dict.fromkeys(ref for tree in subgraph.trees for ref in tree.edges))
     return Connected(chains, edges, by_ref, subgraph.near_misses, tuple(_account(graph, ranking, subgraph)))
+
+
+def _by_ref(known: Known, refs: frozenset[RecordRef]) -> dict[RecordRef, Link]:
+    """The links of some references."""
+    tails = sorted({ref.key.partition("|")[0] for ref in refs})
+    return {link.edge.ref: link for tail in tails for link in known.leaving(tail) if link.edge.ref in refs}
 
 
 def _account(graph: Graph, ranking: Ranking, subgraph: Subgraph) -> Iterable[str]:

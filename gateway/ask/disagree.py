@@ -44,9 +44,9 @@ def sides_of(scene: Scene, pet: str, things: frozenset[str]) -> Sides:
     """
     supporting: list[Evidence] = []
     against: list[Evidence] = []
-    for link in scene.links():
+    for link in scene.links_of(pet):
         edge = link.edge
-        if edge.tail.name != f"pet:{pet}" or edge.head.name not in things or link.marked_wrong:
+        if edge.head.name not in things or link.marked_wrong:
             continue
         for piece in link.evidence:
             if piece.record.kind not in ("note", "log"):

@@ -72,10 +72,10 @@ def sign_behind(scene: Scene, figure: Figure, asked: str | None) -> tuple[str, V
 
 def inquire(scene: Scene, figure: Figure, *, way: str, sign: Vertex) -> Inquiry:
     """Search, walk and assemble for one figure's change."""
-    links, pet = scene.links(), Vertex(f"pet:{figure.pet.id}")
+    pet = Vertex(f"pet:{figure.pet.id}")
     began = _began(figure, scene)
     candidates = find_candidates(
-        links,
+        scene.on_file,
         pet=pet,
         sign=sign,
         host=stable_id(figure.pet.species),
@@ -85,7 +85,7 @@ def inquire(scene: Scene, figure: Figure, *, way: str, sign: Vertex) -> Inquiry:
         wrong_hypotheses=scene.wrong_hypotheses(),
     )
     view = Interval(began.start_ms - LAG_MS, scene.now_ms)
-    connected = connect(scene, links, candidates.chains, pet=pet, sign=sign, view=view)
+    connected = connect(scene, scene.on_file, candidates.chains, pet=pet, sign=sign, view=view)
     return Inquiry(sign, way, began, candidates, connected)
 
 

@@ -14,6 +14,7 @@ from gateway.ask.absent import marked_wrong
 from gateway.ask.sources import cite, first_of, mentions, quote, quoted, subject_words
 from gateway.ask.wording import joined
 from gateway.dialogue import EvidenceClass, NoticeKind
+from gateway.graph.belief import edge_order
 from gateway.ontology.load import things
 from gateway.ontology.recognise import tokens_of
 
@@ -153,26 +154,27 @@ def _held(scene: Scene, food: Food, ingredient: str) -> _Held:
     """How a food's label reaches an ingredient: it contains it, may contain it, or lists a form of it."""
     word = ingredient.partition(":")[2]
     goals = {f"species:{word}", f"group:{word}", ingredient}
-    links = [link for link in scene.links() if link.evidence and link.belief > 0.0]
-    out: dict[str, list[Link]] = {}
-    for link in links:
-        out.setdefault(link.edge.tail.name, []).append(link)
-    products = {link.edge.head.name for link in out.get(f"food:{food.id}", ()) if link.edge.relation == "labelled_as"}
-    first = [link for name in (f"food:{food.id}", *sorted(products)) for link in out.get(name, ())]
+    own = _believed(scene, f"food:{food.id}")
+    products = {link.edge.head.name for link in own if link.edge.relation == "labelled_as"}
+    first = [*own, *(link for name in sorted(products) for link in _believed(scene, name))]
     found = [
         (link.edge.relation == "may_contain", link)
         for link in first
-        if link.edge.relation in _JOINS and goals & _above(out, link.edge.head.name)
+        if link.edge.relation in _JOINS and goals & _above(scene, link.edge.head.name)
     ]
     found.sort(key=lambda pair: (pair[0], first_of(pair[1], "label") is None, pair[1].edge.ref))
     return _Held(ingredient, found[0][1], found[0][0]) if found else _Held(ingredient, None, maybe=False)
 
 
-def _above(out: dict[str, list[Link]], name: str) -> set[str]:
+def _believed(scene: Scene, tail: str) -> list[Link]:
+    return [link for link in scene.on_file.leaving(tail) if link.evidence and link.belief > 0.0]
+
+
+def _above(scene: Scene, name: str) -> set[str]:
     """A thing and everything it comes from or belongs to."""
     reached, todo = {name}, [name]
     while todo:
-        for link in out.get(todo.pop(), ()):
+        for link in _believed(scene, todo.pop()):
             if link.edge.relation in _FROM and link.edge.head.name not in reached:
                 reached.add(link.edge.head.name)
                 todo.append(link.edge.head.name)
@@ -334,16 +336,27 @@ def _passage(scene: Scene, draft: Draft, entry: TextRecord, about: tuple[str, ..
     )
 
 
+def _sourced(scene: Scene, names: set[str]) -> list[Link]:
+    """What sources say of things of these names, whatever their kind: by relation, then stable name."""
+    ends = [f"{kind}:{name}" for kind in scene.ontology.vertex_kinds for name in sorted(names)]
+    found = {
+        link.edge.ref: link
+        for end in ends
+        for link in (*scene.on_file.leaving(end), *scene.on_file.entering(end, _SOURCED))
+        if link.edge.relation.partition("[")[0] in _SOURCED
+    }
+    links = sorted(found.values(), key=lambda link: edge_order(link.edge))
+    links.sort(key=lambda link: _SOURCED.index(link.edge.relation.partition("[")[0]))
+    return links
+
+
 def sources_on(scene: Scene, question: Question, draft: Draft) -> None:
     """Answer from books and guides: first what their links say of it, then passages that name it."""
     names, hosts = {subject.partition(":")[2] for subject in question.subjects}, _hosts(scene, question)
     walled = []
-    links = [link for link in scene.links() if link.edge.relation.partition("[")[0] in _SOURCED]
-    links.sort(key=lambda link: _SOURCED.index(link.edge.relation.partition("[")[0]))
-    for link in links:
+    for link in _sourced(scene, names - hosts):
         base, _, host = link.edge.relation.partition("[")
-        ends = {link.edge.tail.name.partition(":")[2], link.edge.head.name.partition(":")[2]}
-        if not ends & (names - hosts) or (host and hosts and host.rstrip("]") not in hosts):
+        if host and hosts and host.rstrip("]") not in hosts:
             continue
         if link.marked_wrong:
             walled.append(link)

@@ -177,9 +177,8 @@ def exposure_start(scene: Scene, question: Question, pet: Pet) -> str | None:
     names = set(question.subjects)
     starts = [
         link.edge.valid_from_ms
-        for link in scene.links()
-        if link.edge.tail.name == f"pet:{pet.id}"
-        and (link.edge.head.name in names or (not names and link.edge.relation == "ate"))
+        for link in scene.links_of(pet.id)
+        if (link.edge.head.name in names or (not names and link.edge.relation == "ate"))
         and link.edge.valid_from_ms is not None
         and link.evidence
     ]

@@ -120,11 +120,7 @@ def since_when(scene: Scene, question: Question, draft: Draft, pet: Pet, window:
 
 def food_since(scene: Scene, draft: Draft, pet: Pet, food: str) -> None:
     """Answer "how long has he been on it?" from the bowl's food records or the owner's word."""
-    edges = [
-        link
-        for link in scene.links()
-        if link.edge.relation == "ate" and link.edge.tail.name == f"pet:{pet.id}" and link.edge.head.name == food
-    ]
+    edges = [link for link in scene.links_of(pet.id) if link.edge.relation == "ate" and link.edge.head.name == food]
     if not edges or edges[-1].edge.valid_from_ms is None or not edges[-1].evidence:
         draft.say(NoticeKind.SHORT, "Since when is not on file", slot="food", device="food_bowl")
         draft.say(NoticeKind.ABSENCE, "Picking the bag at the bowl, or a log entry, would record it", slot="food")

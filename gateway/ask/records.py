@@ -9,7 +9,7 @@ it looks bad. The page and ``scentwalk record`` show the same `Record`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from firmware_bridge.wire import BATTERY_UNKNOWN, KINDS, TEMPERATURE_MOVED, TOO_FAST, UNSETTLED, ZERO_DOUBTFUL
 from gateway.ask.wording import amount, clock_time, day, first_upper, joined
@@ -138,7 +138,7 @@ def _plain(device: Device) -> str:
     return device.kind.replace("_", " ") if kind is None else kind.plain
 
 
-def vertex_words(name: str, home: Household, labels: dict[str, str]) -> str:
+def vertex_words(name: str, home: Household, labels: Mapping[str, str]) -> str:
     """What an owner calls a vertex: the household's name, the stored label, else its id."""
     kind, _, key = name.partition(":")
     named: Sequence[tuple[str, str]] = {
@@ -469,7 +469,7 @@ def support(link: Link) -> str:
     return f"well supported: {witnesses} sources" if link.belief >= _WELL_SUPPORTED else f"{witnesses} weak sources"
 
 
-def _edge_heading(edge: Edge, home: Household, labels: dict[str, str]) -> str:
+def _edge_heading(edge: Edge, home: Household, labels: Mapping[str, str]) -> str:
     tail, head = (vertex_words(vertex.name, home, labels) for vertex in (edge.tail, edge.head))
     return link_sentence(tail, edge.relation, head)
 

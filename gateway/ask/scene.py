@@ -6,12 +6,12 @@ Everything an answer needs is read through a `Scene`; it holds no result and dec
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Self
 
+from gateway.ask.onfile import OnFile
 from gateway.errors import HouseholdError
-from gateway.graph.belief import fold_all
 from gateway.measure.days import add_days, day_interval, local_clock, local_day
 from gateway.model import Interval, Window
 from gateway.ontology.ingredients import Role, load_ingredients
@@ -21,7 +21,7 @@ from gateway.ontology.recognise import Alias, Reading
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from gateway.model import Device, Evidence, Food, Household, Link, Pet, RecordRef, ZonePeriod
+    from gateway.model import Device, Food, Household, Link, Pet, ZonePeriod
     from gateway.ontology.vocabulary import Ontology, Property
     from gateway.store.reads import Reader
 
@@ -49,13 +49,20 @@ def ingredient_aliases() -> tuple[Alias, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A snapshot at one instant. ``today`` is the local ISO date of ``now_ms``."""
+    """A snapshot at one instant.
+
+    ``today`` is the local ISO date of ``now_ms``; ``on_file`` the links as they stood then.
+    """
 
     reader: Reader
     ontology: Ontology
     home: Household
     now_ms: int
     today: str
+    on_file: OnFile = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "on_file", OnFile(self.reader, self.now_ms))
 
     @classmethod
     def at(cls, reader: Reader, now_ms: int) -> Self:
@@ -108,14 +115,9 @@ class Scene:
         """The pets of these ids, in the order asked."""
         return tuple(self.home.pet(pet_id) for pet_id in ids)
 
-    def links(self) -> tuple[Link, ...]:
-        """Every edge that had begun by now, folded with its evidence and the owner's marks."""
-        walls = {edge for _, edge, _, _, _ in self.reader.walls(at_ms=self.now_ms) if edge is not None}
-        edges = self.reader.edges(from_ms=_BEGINNING_MS, to_ms=self.now_ms)
-        evidence: dict[RecordRef, list[Evidence]] = defaultdict(list)
-        for item in self.reader.evidence():
-            evidence[item.edge].append(item)
-        return fold_all(edges, evidence, frozenset(edge.ref for edge in edges if edge.ref.text in walls))
+    def links_of(self, pet_id: str) -> tuple[Link, ...]:
+        """Every link that leaves a pet."""
+        return self.on_file.leaving(f"pet:{pet_id}")
 
     def ingredients(self) -> tuple[Alias, ...]:
         """The names of ingredients a question may use, as aliases of kind "ing"."""
@@ -140,13 +142,11 @@ def _with_food_periods(reader: Reader, home: Household, now_ms: int) -> Househol
         food = home.food_of("", entry.title) if entry.object == "food_change" else None
         if food is not None and entry.pet is not None:
             periods[food.id].append((entry.at_ms or _BEGINNING_MS, entry.until_ms, entry.pet))
-    foods = tuple(_dated(food, periods.get(food.id, []), home, now_ms) for food in home.foods)
-    return replace(home, foods=foods)
+    given = {food.id: _dated(food, periods[food.id], home, now_ms) for food in home.foods if food.id in periods}
+    return replace(home, foods=tuple(given.get(food.id, food) for food in home.foods)) if given else home
 
 
 def _dated(food: Food, periods: list[tuple[int, int | None, str]], home: Household, now_ms: int) -> Food:
-    if not periods:
-        return food
     start_ms, end_ms, _ = max(periods, key=lambda period: period[0])
     return replace(
         food,

@@ -148,9 +148,8 @@ def _medicines(scene: Scene, draft: Draft, pet: Pet) -> None:
     names = scene.reader.vertex_labels()
     running = [
         link
-        for link in scene.links()
-        if link.edge.tail.name == f"pet:{pet.id}"
-        and link.edge.relation in ("takes", "treated_with")
+        for link in scene.links_of(pet.id)
+        if link.edge.relation in ("takes", "treated_with")
         and (link.edge.valid_to_ms is None or link.edge.valid_to_ms > scene.now_ms)
         and link.evidence
     ]

@@ -58,10 +58,11 @@ class _Fold(NamedTuple):
 class System:
     """The equation in red-black places, reds first.
 
-    ``among`` are the reds' rows of the graph's matrix, ``beyond`` the blacks', ``unfolded`` those
-    of them that are not folded. On the reds, ``root_d`` is d^1/2, ``scale`` is S, ``own`` the
-    diagonal of -A as far as no row holds it, ``near`` is c S^2 (which scales A to a diagonal of
-    ones) and ``to_mass`` turns a residual of A into one of pi; on the blacks, ``carry`` is K and
+    ``whole`` is where every row of the graph's matrix begins, ``among`` are the reds' rows,
+    ``unfolded`` those of the blacks that are not folded. On the reds, ``root_d`` is d^1/2, ``scale``
+    is S, ``own`` the diagonal of -A as far as no row holds it, ``near`` is 1 over A's whole diagonal
+    (with what a red hands itself through blacks taken off: a step in sixteen less than 1 over c S^2
+    takes) and ``to_mass`` turns a residual of A into one of pi; on the blacks, ``carry`` is K and
     ``lift`` is d^1/2 / S. A vertex without edges is black, its ``carry`` and ``lift`` are 0.
 
     ``l1_most`` is the most that the L1 norm of a residual in pi's space can be where its energy
@@ -70,8 +71,8 @@ class System:
     Numerical Algorithms, 2002, 3.1); the longest row sets k, and all of pi together is 1.
     """
 
+    whole: Ints
     among: _Rows
-    beyond: _Rows
     unfolded: _Rows
     reds: int
     root_d: Floats
@@ -86,9 +87,21 @@ class System:
     l1_most: float
     rounding: float
 
-    def apply(self, y: Floats, pushed: Floats, out: Floats) -> None:
-        """Out = -A y for a red vector; ``pushed`` (blacks,) is scratch."""
+    def apply(self, x: Floats, out: Floats) -> None:
+        """Out[:reds] = -A y, where x (vertices,) begins with the red vector y; the rest of both is
+        scratch.
+        """
         reds, folded, rows, fold = self.reds, self.fold.vertices, self.unfolded, self.fold.pairs
+        y = x[:reds]
+        if not folded:  # one list of rows: half the calls
+            whole, n = (self.whole, *self.among[1:]), len(x)
+            np.multiply(self.own, y, out=out[:reds])
+            out[reds:].fill(0.0)
+            csr_matvec(n, reds, *whole, y, out)
+            np.multiply(out[reds:], self.carry, out=x[reds:])
+            csc_matvec(reds, n, *whole, x, out)
+            return
+        out, pushed = out[:reds], x[reds:]
         np.multiply(self.own, y, out=out)
         csr_matvec(reds, reds, *self.among, y, out)
         csc_matvec(reds, reds, *self.among, y, out)
@@ -97,23 +110,24 @@ class System:
         csr_matvec(len(left), reds, *rows, y, left)
         left *= self.carry[folded:]
         csc_matvec(reds, len(left), *rows, left, out)
-        if folded:
-            csr_matvec(reds, reds, *fold, y, out)
-            csc_matvec(reds, reds, *fold, y, out)
+        csr_matvec(reds, reds, *fold, y, out)
+        csc_matvec(reds, reds, *fold, y, out)
 
-    def residual(self, right: Floats, y: Floats, pushed: Floats) -> Floats:
-        """``right`` - A y, by the graph's own arrays; leaves K M_BR y in ``pushed``."""
-        reds, blacks = self.reds, len(pushed)
-        out = np.zeros(reds)
-        csr_matvec(reds, reds, *self.among, y, out)
-        csc_matvec(reds, reds, *self.among, y, out)
-        pushed.fill(0.0)
-        csr_matvec(blacks, reds, *self.beyond, y, pushed)
-        pushed *= self.carry
-        csc_matvec(reds, blacks, *self.beyond, pushed, out)
-        out += right
-        out -= y / self.near
-        return out
+    def residual(self, right: Floats, x: Floats, out: Floats) -> Floats:
+        """``right`` - A y, by the graph's own arrays, as the first ``reds`` of ``out``.
+
+        x (vertices,) begins with the red vector y; K M_BR y is left behind it. Whatever ``out``
+        held is lost.
+        """
+        reds, matrix, n = self.reds, (self.whole, *self.among[1:]), len(x)
+        out.fill(0.0)
+        csr_matvec(n, reds, *matrix, x[:reds], out)
+        np.multiply(out[reds:], self.carry, out=x[reds:])
+        csc_matvec(reds, n, *matrix, x, out)
+        left = out[:reds]
+        left += right
+        left += (self.own - self.fold.itself) * x[:reds]
+        return left
 
     def right(self, seeds: NDArray[np.int32], start: float) -> Floats:
         """The right side g for seeds (places), each with ``start`` of the restart.
@@ -121,25 +135,30 @@ class System:
         S f = r s S d^-1/2 = r s / lift is what a black seed hands to its neighbours.
         """
         reds, share = self.reds, self.restart * start
-        red_seeds, black_seeds = seeds[seeds < reds], seeds[seeds >= reds] - reds
+        indptr, (_, columns, belief) = self.whole, self.among
         out = np.zeros(reds)
-        if len(black_seeds):
-            handed, lift = np.zeros(len(self.carry)), self.lift[black_seeds]
-            handed[black_seeds] = np.divide(share, lift, where=lift > 0.0, out=np.zeros(len(lift)))
-            csc_matvec(reds, len(handed), *self.beyond, handed, out)
-        out[red_seeds] += share / self.to_mass[red_seeds]
+        for seed in seeds.tolist():
+            if seed < reds:
+                out[seed] += share / self.to_mass[seed]
+            elif self.lift[seed - reds] > 0.0:
+                row = slice(int(indptr[seed]), int(indptr[seed + 1]))
+                out[columns[row]] += belief[row] * (share / self.lift[seed - reds])
         return out
 
-    def mass(self, y: Floats, pushed: Floats, seeds: NDArray[np.int32], start: float) -> Floats:
-        """Stationary mass in places, from a red vector and what `residual` left in ``pushed``.
+    def mass(self, x: Floats, seeds: NDArray[np.int32], start: float) -> Floats:
+        """Stationary mass in places, from what `residual` left in x.
 
         A black vertex has what it is handed, and where it is a seed r s besides, with s =
         ``start``; a seed without edges (always black) keeps all of s.
         """
-        black_seeds = seeds[seeds >= self.reds] - self.reds
-        out = np.concatenate((self.root_d / self.scale * y, pushed * self.lift))
+        reds = self.reds
+        out = np.empty(len(x))
+        np.divide(self.root_d, self.scale, out=out[:reds])
+        np.multiply(out[:reds], x[:reds], out=out[:reds])
+        np.multiply(x[reds:], self.lift, out=out[reds:])
+        black_seeds = seeds[seeds >= reds] - reds
         alone = self.lift[black_seeds] == 0.0
-        out[self.reds + black_seeds] += np.where(alone, start, self.restart * start)
+        out[reds + black_seeds] += np.where(alone, start, self.restart * start)
         return out
 
 
@@ -168,23 +187,26 @@ def make_system(graph: Graph, hub_exponent: float, restart: float, *, fold_least
     follow, black_scale = 1.0 - restart, scale[reds:]
     carry = follow * black_scale**2
     fold = _folded(graph, carry, fold_least)
-    near = follow * scale[:reds] ** 2
+    diagonal = 1.0 / (follow * scale[:reds] ** 2)
+    handed = np.zeros(reds)  # what each red hands itself through all blacks
+    csc_matvec(reds, len(carry), graph.indptr[reds:], graph.columns, np.square(graph.belief), carry, handed)
+    near = 1.0 / (diagonal - handed)
     longest = int(np.diff(graph.indptr).max() + np.bincount(graph.columns, minlength=1).max())
     return System(
+        whole=graph.indptr,
         among=(graph.indptr[: reds + 1], *arrays[1:]),
-        beyond=(graph.indptr[reds:], *arrays[1:]),
         unfolded=(graph.indptr[reds + fold.vertices :], *arrays[1:]),
         reds=reds,
         root_d=root_d[:reds],
         scale=scale[:reds],
-        own=fold.itself - 1.0 / near,
+        own=fold.itself - diagonal,
         near=near,
         to_mass=follow * root_d[:reds] * scale[:reds],
         carry=carry,
         lift=np.divide(root_d[reds:], black_scale, where=joined[reds:], out=np.zeros(len(black_scale))),
         fold=fold,
         restart=restart,
-        l1_most=float(np.sqrt(np.add.reduce(follow * root_d[:reds] ** 2))),
+        l1_most=float(np.sqrt(np.add.reduce((follow * root_d[:reds] * scale[:reds]) ** 2 / near))),
         rounding=2.0 * float(np.finfo(np.float64).eps) * (longest + _STEPS) / restart,
     )
 

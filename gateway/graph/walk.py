@@ -48,6 +48,7 @@ HUB_EXPONENT = 0.5
 
 _MAX_ITERATIONS = 1000
 _NEAR = 50.0  # the L1 norm is seldom less than a twentieth of its bound by the energy
+_ONE_THREAD = 8192  # OpenBLAS adds up to 10,000 numbers in one thread whatever it was given
 _LOOK = 8.0  # a top set is looked at each time the error bound has fallen by this factor
 
 Floats = NDArray[np.float64]
@@ -178,7 +179,9 @@ def walk(
     solved = _solve(system, np.sort(places), tol=tol, top=top)
     mass = np.empty(graph.vertex_count)
     mass[graph.order] = solved.mass
-    alone = np.append(system.root_d, system.lift)[places] == 0.0
+    black = places >= system.reds  # only such a vertex can be without a pair
+    alone = np.zeros(len(places), dtype=bool)
+    alone[black] = system.lift[places[black] - system.reds] == 0.0
     return Ranking(
         mass=mass,
         seeds=seeds,
@@ -238,46 +241,67 @@ def _solve(system: System, seeds: NDArray[np.int32], *, tol: float, top: int | N
     """
     start = 1.0 / len(seeds)
     right = system.right(seeds, start)
-    applied, pushed = np.empty(system.reds), np.empty(len(system.carry))
-    y = np.zeros(system.reds)
+    reds, count = system.reds, system.reds + len(system.carry)
+    ahead, behind, proof, scratch = np.empty(count), np.empty(count), np.empty(count), np.empty(reds)
+    direction, applied, y = ahead[:reds], behind[:reds], np.zeros(reds)
     residual = right.copy()
     near = system.near * residual
-    direction = near.copy()
+    direction[:] = near
     energy = _dot(residual, near)
-    next_look = 1.0
+    look = _Look(tol if top is None else 1.0)
     for iteration in range(_MAX_ITERATIONS + 1):
-        bound = math.sqrt(energy) * system.l1_most / system.restart
-        if bound <= _NEAR * (tol if top is None else max(tol, next_look)):  # else not worth a sum yet
-            bound = _l1(system.to_mass, residual) / system.restart + system.rounding
-        if bound <= tol or (top is not None and bound <= next_look):
+        bound = math.sqrt(energy) * system.l1_most / system.restart + system.rounding
+        if look.pays(bound):
+            bound = look.sharpened(bound, _l1(system.to_mass, residual) / system.restart + system.rounding)
+        if bound <= look.target:
             # the recurrence drifts from the truth by rounding: prove it on a fresh residual
-            residual = system.residual(right, y, pushed)
+            proof[:reds] = y
+            residual = system.residual(right, proof, behind).copy()
             bound = _l1(system.to_mass, residual) / system.restart + system.rounding
-            mass = system.mass(y, pushed, seeds, start)
+            mass = system.mass(proof, seeds, start)
             if bound <= tol or _top_is_certain(mass, top, bound):
                 return _Solved(mass, bound, iteration)
             energy = _dot(residual, system.near * residual)
-            next_look = bound / _LOOK
+            look = _Look(tol if top is None else max(tol, bound / _LOOK))
         if iteration == _MAX_ITERATIONS:
             break
-        system.apply(direction, pushed, applied)  # -A direction
+        system.apply(ahead, behind)  # applied = -A direction
         curvature = -_dot(direction, applied)
         if curvature == 0.0:  # nothing left to descend, or underflow: more steps prove no more
             break
         step = energy / curvature
-        y += step * direction
-        applied *= step
-        residual += applied
+        np.multiply(direction, step, out=scratch)
+        np.add(y, scratch, out=y)
+        np.multiply(applied, step, out=applied)
+        np.add(residual, applied, out=residual)
         np.multiply(system.near, residual, out=near)
         before, energy = energy, _dot(residual, near)
-        direction *= energy / before
-        direction += near
+        np.multiply(direction, energy / before, out=direction)
+        np.add(direction, near, out=direction)
     raise NotConverged("personalized walk, L1 error", iterations=iteration, residual=bound, tol=tol)
 
 
+class _Look:
+    """When the L1 norm of a residual is worth summing: its bound by the energy falls as it does."""
+
+    def __init__(self, target: float) -> None:
+        self.target = target
+        self._factor = 1.0 / _NEAR  # of the bound, what the norm itself may be
+
+    def pays(self, bound: float) -> bool:
+        """Whether the norm may have reached the target."""
+        return bound * self._factor <= self.target
+
+    def sharpened(self, bound: float, norm: float) -> float:
+        """The norm; the next is summed when it may have reached the target at half this factor."""
+        if norm > self.target:
+            self._factor = max(self._factor, 0.7 * norm / bound)
+        return norm
+
+
 def _dot(one: Floats, other: Floats) -> float:
-    """Inner product by numpy's pairwise sum: a threaded BLAS may add in another order."""
-    return float(np.add.reduce(one * other))
+    """Inner product, always added in the same order: BLAS takes threads from 10,000 on only."""
+    return float(np.dot(one, other)) if len(one) <= _ONE_THREAD else float(np.add.reduce(one * other))
 
 
 def _l1(weight: Floats, vector: Floats) -> float:

@@ -26,7 +26,7 @@ from gateway.model import Edge, Evidence, Mass, RecordRef, Vertex
 from gateway.stored import FollowedRow, TextRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from gateway.measure.grid import DayGrid
     from gateway.model import Household, Series
@@ -223,7 +223,7 @@ def _record(
     edge: Edge,
     rows: list[FollowedRow],
     events: dict[str, _Event],
-    labels: dict[str, str],
+    labels: Mapping[str, str],
     *,
     pet: str,
     at_ms: int,
@@ -261,7 +261,7 @@ def _record(
     )
 
 
-def _rivals(row: FollowedRow, vertex: str, events: dict[str, _Event], labels: dict[str, str]) -> list[str]:
+def _rivals(row: FollowedRow, vertex: str, events: dict[str, _Event], labels: Mapping[str, str]) -> list[str]:
     """Other things' events near this one, in words with their dates."""
     told: dict[str, None] = {}
     listed = row.facts["rivals"]

@@ -115,6 +115,44 @@ class AdjacencyReads:
             EdgeRow(record, edge, _evidence(edge, evidence.get(record, []))) for record, edge in map(_edge, rows)
         )
 
+    def edges_leaving(self, tail: str, *, until_ms: int) -> tuple[EdgeRow, ...]:
+        """Every edge of a tail that begins by an instant, with its evidence, by row."""
+        return self._rows_where(
+            "e.tail = (SELECT id FROM vertex WHERE name = :end) AND coalesce(e.valid_from_ms, :until) <= :until",
+            {"end": tail, "until": until_ms},
+        )
+
+    def edges_entering(self, head: str, relations: tuple[str, ...], *, until_ms: int) -> tuple[EdgeRow, ...]:
+        """Every edge of a head with one of these relations, of whatever host, that begins by an
+        instant, with its evidence, by relation as given, then row.
+        """
+        return tuple(
+            row
+            for relation in relations
+            for row in self._rows_where(
+                "e.head = (SELECT id FROM vertex WHERE name = :end) "
+                "AND (e.relation = :relation OR (e.relation >= :hosts AND e.relation < :beyond)) "
+                "AND coalesce(e.valid_from_ms, :until) <= :until",
+                {
+                    "end": head,
+                    "until": until_ms,
+                    "relation": relation,
+                    "hosts": f"{relation}[",
+                    "beyond": f"{relation}\\",  # the character after "["
+                },
+            )
+        )
+
+    def _rows_where(self, condition: str, values: dict[str, str | int]) -> tuple[EdgeRow, ...]:
+        """The edges that a condition on ``e`` finds by an index, with their evidence."""
+        rows = self._db.execute(f"{_EDGE} FROM edge e {_ENDS} WHERE {condition} ORDER BY e.record", values)
+        found = tuple(map(_edge, rows))
+        evidence: dict[int, list[_Evidence]] = {}
+        pieces = f"{_EVIDENCE} JOIN edge e ON e.record = v.edge WHERE {condition}"
+        for row in self._db.execute(pieces, values):
+            evidence.setdefault(row[0], []).append(row)
+        return tuple(EdgeRow(record, edge, _evidence(edge, evidence.get(record, []))) for record, edge in found)
+
     def timeless_edges(self) -> Iterator[EdgeRow]:
         """Every edge without a date with its evidence, one at a time, by stable names."""
         rows = self._db.execute(

@@ -7,6 +7,7 @@ see a row the same way. Results are tuples in a stated, stable order.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from gateway.model import (
@@ -78,6 +79,25 @@ def _evidence(row: tuple[str, str, float, float, str, float, int | None, int | N
 def _document(row: tuple[str, str, str, str, str | None, str]) -> Document:
     document_id, kind, title, source, code, facts = row
     return Document(id=document_id, kind=kind, title=title, source=source, code=code, facts=unpack_pairs(facts))
+
+
+class _Labels(Mapping[str, str]):
+    """Vertex name -> the words it is called by. A large home has a hundred thousand of them."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def __getitem__(self, name: str) -> str:
+        label = self._reader.vertex_label(name)
+        if label is None:
+            raise KeyError(name)
+        return label
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._reader.labelled_vertices())
+
+    def __len__(self) -> int:
+        return len(self._reader.labelled_vertices())
 
 
 class Reader(AdjacencyReads, DeliveryReads, HeardReads, NoticeReads):
@@ -407,9 +427,20 @@ class Reader(AdjacencyReads, DeliveryReads, HeardReads, NoticeReads):
         rows = self._db.execute(f"{_EVIDENCE} WHERE e.ref = ? ORDER BY v.witness, r.ref", (edge.text,))
         return tuple(_evidence(row) for row in rows)
 
-    def vertex_labels(self) -> dict[str, str]:
-        """The words vertices are called by, for those that have some."""
-        return dict(self._db.execute("SELECT name, label FROM vertex WHERE label IS NOT NULL ORDER BY name"))
+    def vertex_labels(self) -> Mapping[str, str]:
+        """The words vertices are called by, for those that have some; each is read when asked for."""
+        return _Labels(self)
+
+    def vertex_label(self, name: str) -> str | None:
+        """The words a vertex is called by, or None."""
+        row = self._db.execute("SELECT label FROM vertex WHERE name = ?", (name,)).fetchone()
+        return None if row is None or row[0] is None else str(row[0])
+
+    def labelled_vertices(self) -> tuple[str, ...]:
+        """The names of all vertices that have words, ascending."""
+        return tuple(
+            name for (name,) in self._db.execute("SELECT name FROM vertex WHERE label IS NOT NULL ORDER BY name")
+        )
 
     def walls(self, *, at_ms: int) -> tuple[tuple[int, str | None, str | None, str, int], ...]:
         """Open owner's marks at an instant: (number, edge, hypothesis, reason, marked_ms)."""

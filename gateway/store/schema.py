@@ -190,7 +190,7 @@ _STEP_1 = (
         valid_from_ms INTEGER, valid_to_ms INTEGER,
         UNIQUE (tail, head, relation, valid_from_ms)
     ) STRICT""",
-    "CREATE INDEX edge_by_head ON edge (head)",
+    "CREATE INDEX edge_by_head ON edge (head, relation)",
     "CREATE INDEX edge_dated ON edge (tail, head) WHERE valid_from_ms IS NOT NULL OR valid_to_ms IS NOT NULL",
     """CREATE TABLE evidence (
         edge INTEGER NOT NULL REFERENCES edge(record) ON DELETE CASCADE,

@@ -6,6 +6,7 @@ what stands here, so everything a page claims can be tested without a browser.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -322,7 +323,7 @@ class MarkLine:
     since: str
 
 
-def hypothesis_words(name: str, home: Household, labels: dict[str, str]) -> str:
+def hypothesis_words(name: str, home: Household, labels: Mapping[str, str]) -> str:
     """The owner's words for ``cause>sign@pet`` as `gateway.ask.causes.hypothesis` names it."""
     cause, _, rest = name.partition(">")
     sign, _, pet = rest.rpartition("@")

@@ -5,7 +5,7 @@ CREATE TABLE "_sqlite_migrations" (
    "name" TEXT,
    "applied_at" TEXT
 );
-INSERT INTO "_sqlite_migrations" VALUES(1,'scentwalk','step_1_the_whole_way','2026-11-30 22:57:54.320173+00:00');
+INSERT INTO "_sqlite_migrations" VALUES(1,'scentwalk','step_1_the_whole_way','2026-11-30 23:08:10.481487+00:00');
 CREATE TABLE adjacency (
         id INTEGER PRIMARY KEY CHECK (id = 1), view TEXT NOT NULL, crc INTEGER NOT NULL,
         arrays BLOB NOT NULL, names BLOB NOT NULL, rows BLOB NOT NULL, parallels BLOB NOT NULL
@@ -404,7 +404,7 @@ CREATE INDEX heard_within ON heard (within) WHERE within IS NOT NULL;
 CREATE INDEX derived_by_heard ON derived (heard);
 CREATE INDEX part_of_whole ON part (whole);
 CREATE INDEX text_by_time ON text_record (kind, at_ms);
-CREATE INDEX edge_by_head ON edge (head);
+CREATE INDEX edge_by_head ON edge (head, relation);
 CREATE INDEX edge_dated ON edge (tail, head) WHERE valid_from_ms IS NOT NULL OR valid_to_ms IS NOT NULL;
 CREATE INDEX evidence_by_record ON evidence (record);
 CREATE TRIGGER edge_insert AFTER INSERT ON edge BEGIN INSERT INTO adjacency_change (tail, head, epoch) SELECT min(NEW.tail, NEW.head), max(NEW.tail, NEW.head), a.epoch FROM adjacency_epoch a WHERE true ON CONFLICT (tail, head) DO UPDATE SET epoch = excluded.epoch WHERE epoch <> excluded.epoch; END;
