@@ -22,6 +22,7 @@ from gateway.ask.records import heading, open_record, record_text
 from gateway.config import load as load_config
 from gateway.errors import ConfigError, ImportRefused, ScentwalkError
 from gateway.links.clock import SystemClock
+from gateway.links.profileset import check_file, load_profiles, shipped
 from gateway.measure.days import local_day
 from gateway.model import RecordRef
 from gateway.store import Snapshot, check_readable
@@ -120,12 +121,22 @@ def _add_writing(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     exporting.add_argument("--hub", default="home", help="the hub's name in the folders")
     add("check", "Check every page, reference and checksum of the database.")
 
-    device = add("device", "List devices, or let one serve other pets.")
-    device.add_argument("action", choices=("list", "bind"))
+    device = add("device", "List devices, let one serve other pets, say which one replaced which, give its key.")
+    device.add_argument("action", choices=("list", "bind", "replace", "key"))
     device.add_argument("device", nargs="?")
+    device.add_argument("old", nargs="?", help="replace: the device it is from now on")
     device.add_argument("--pets", help="ids, separated by commas")
     device.add_argument("--kind", help="for a device not known yet: food_bowl, tracker, ...")
     device.add_argument("--at", metavar="DATE", help="from when on (default: now)")
+    device.add_argument("--irk", metavar="HEX", help="key: its identity key, 32 hex digits")
+    device.add_argument("--bthome", metavar="HEX", help="key: its BTHome key, 32 hex digits")
+
+    profile = add("profile", "List profiles of other makers' devices, or check a file with one.")
+    profile.add_argument("action", choices=("list", "check"))
+    profile.add_argument("file", type=Path, nargs="?")
+
+    again = add("reprocess", "Derive records again from what was heard, after a profile changed.")
+    again.add_argument("--all", action="store_true", help="also what the present versions have read")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -280,16 +291,61 @@ def _undo(options: argparse.Namespace, config: Config) -> int:
     return _write(options, config, "undo", number=str(options.number))
 
 
+def _profile(options: argparse.Namespace, config: Config) -> int:
+    if options.action == "check":
+        if options.file is None:
+            raise ConfigError("profile check must be given a FILE.toml")
+        made = check_file(options.file)
+        print(f"{made.id}, version {made.version}: {made.name}. Nothing is wrong with it.")
+        for topic in made.match.topics:
+            print(f"  listens to {topic}")
+        return 0
+    used = load_profiles(enabled=config.profiles.enabled, folder=config.profiles.path)
+    known = {name: check_file(path) for name, path in shipped().items()}
+    for name, made in known.items():
+        print(f"{name}: {made.name}, {'used' if used.get(name) == made else 'not used'}")
+    for made in used.profiles:
+        if known.get(made.id) != made:
+            print(f"{made.id}: {made.name}, your own, version {made.version}")
+    for trouble in used.troubles:
+        print(trouble)
+    return 0
+
+
+def _reprocess(options: argparse.Namespace, config: Config) -> int:
+    from gateway.app import run_command_anywhere  # noqa: PLC0415  # as above
+
+    text, _ = run_command_anywhere(
+        _database(options, config),
+        "reprocess",
+        {"all": "yes" if options.all else "no"},
+        profiles=lambda: load_profiles(enabled=config.profiles.enabled, folder=config.profiles.path),
+    )
+    print(text)
+    return 0
+
+
+def _told_of_device(options: argparse.Namespace, config: Config) -> int:
+    """What an owner says of a device: whose it is, what it replaced, its key."""
+    if options.device is None:
+        raise ConfigError(f"device {options.action} must be given a DEVICE")
+    if options.action == "replace":
+        if options.old is None:
+            raise ConfigError("device replace must be given the NEW and the OLD device")
+        return _write(options, config, "replace", device=options.device, old=options.old)
+    if options.action == "key":
+        return _write(options, config, "key", device=options.device, irk=options.irk, bthome=options.bthome)
+    if options.pets is None:
+        raise ConfigError("device bind must be given a DEVICE and --pets ID[,ID...]")
+    return _write(options, config, "bind", device=options.device, pets=options.pets, kind=options.kind, at=options.at)
+
+
 def _device(options: argparse.Namespace, config: Config) -> int:
-    if options.action == "bind":
-        if options.device is None or options.pets is None:
-            raise ConfigError("device bind must be given a DEVICE and --pets ID[,ID...]")
-        return _write(
-            options, config, "bind", device=options.device, pets=options.pets, kind=options.kind, at=options.at
-        )
+    if options.action != "list":
+        return _told_of_device(options, config)
     with _opened(options, config) as reader:
         home, now_ms = reader.household(), _now_ms(reader, None)
-        heard = reader.heard_devices()
+        heard, senders = reader.heard_devices(), reader.sources()
     known = {device.id for device in home.devices}
     for device in home.devices:
         pets = ", ".join(sorted(home.bindings_at(device.id, now_ms))) or "no pet"
@@ -298,6 +354,12 @@ def _device(options: argparse.Namespace, config: Config) -> int:
         )
     for stranger in sorted(set(heard) - known):
         print(f"{stranger}: heard, but serves no pet yet; its records are kept. scentwalk device bind {stranger} ...")
+    for sender in senders:
+        if sender.replaces is not None:
+            print(
+                f"Is {sender.id} a replacement of {sender.replaces}? Then: scentwalk device replace {sender.id} "
+                f"{sender.replaces}. If it is another one: scentwalk device bind {sender.id} --pets ..."
+            )
     return 0
 
 
@@ -386,6 +448,8 @@ _COMMANDS = {
     "wrong": _wrong,
     "undo": _undo,
     "device": _device,
+    "profile": _profile,
+    "reprocess": _reprocess,
     "backup": _backup,
     "restore": _restore,
     "export": _export,

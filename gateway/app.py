@@ -36,7 +36,8 @@ from gateway.links.inbox import Inbox
 from gateway.links.ingest import CommitRule, Ingest, Links, NoLink
 from gateway.links.loopback import close_door, open_door, read_door, send_command
 from gateway.links.mqtt import MqttLink, MqttSettings
-from gateway.links.profileset import load_profiles
+from gateway.links.profileset import ProfileSet, load_profiles
+from gateway.links.reprocess import Reprocessed, due_families, reprocess
 from gateway.links.rollups import Rollups
 from gateway.measure.days import add_days, day_interval, local_day
 from gateway.ontology.load import load as load_ontology
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from gateway.config import Config
     from gateway.dialogue import Answer
     from gateway.links.ble import BleLink
+    from gateway.ontology.vocabulary import Ontology
     from gateway.store import Transaction
 
 __all__ = ["Gateway", "compare_again", "listening_socket", "mqtt_settings", "run_command_anywhere", "serve"]
@@ -71,6 +73,7 @@ _REBUILT_AT_ONCE = 7
 _PAGE_ENDS_S = 2
 _GRAPH_LEASE_S = 3600.0
 """Longer than the first compact graph of a million edges takes on the slowest board."""
+_NOTHING_DUE = "Everything was read by the profiles as they are; nothing to do."
 _REMEMBERED = 200
 """Answers whose conversation is remembered; an older one starts anew."""
 
@@ -479,16 +482,37 @@ class Gateway:
         self._loop.call_soon_threadsafe(self._changed.set)
         return Done(f"Restored from {source}.")
 
+    def _reprocess(self, *, everything: bool) -> Done:
+        """Read the profiles anew, use them from now on, and derive again what other versions read."""
+        fresh = load_profiles(enabled=self.config.profiles.enabled, folder=self.config.profiles.path)
+        topics_changed = fresh.topics != self.profiles.topics
+        self.profiles = fresh
+        self._loop.call_soon_threadsafe(self._heard_ingest.use, fresh)
+        said = [
+            self._in_writer(partial(_again, profiles=fresh, family=family, ontology=self._ontology)).words(family)
+            for family in self._in_writer(lambda tx: due_families(tx, fresh, everything=everything))
+        ]
+        if topics_changed:
+            said.append("The profiles listen to other topics now: restart the hub to hear them.")
+        self._loop.call_soon_threadsafe(self._changed.set)
+        return Done("\n".join(said) or _NOTHING_DUE)
+
     def command(self, name: str, args: Mapping[str, str]) -> Done:
         """Run a write by name. Called from a worker thread of the page."""
         if name == "restore":
             return self._restore(Path(args.get("file", "")))
+        if name == "reprocess":
+            return self._reprocess(everything=args.get("all") == "yes")
         done = self._in_writer(lambda tx: run_command(tx, name, args, now_ms=self.clock.now_ms()))
         if self.radio is not None:
             self._load_radio_keys()
         self._loop.call_soon_threadsafe(self._changed.set)
         self._loop.call_soon_threadsafe(self._committed.set)
         return done
+
+
+def _again(tx: Transaction, *, profiles: ProfileSet, family: str, ontology: Ontology) -> Reprocessed:
+    return reprocess(tx, profiles, family, rollups=Rollups(ontology))
 
 
 def compare_again(tx: Transaction, *, now_ms: int) -> int:
@@ -522,8 +546,19 @@ async def serve(config: Config, path: Path, *, web_port: int | None, say: Callab
         await gateway.run(listener=listener)
 
 
-def run_command_anywhere(path: Path, command: str, args: Mapping[str, str]) -> tuple[str, str | None]:
+def run_command_anywhere(
+    path: Path, command: str, args: Mapping[str, str], *, profiles: Callable[[], ProfileSet] | None = None
+) -> tuple[str, str | None]:
     """Run a write: here where nobody holds the file, else in the gateway that does.
+
+    Parameters
+    ----------
+    path : Path
+        The database.
+    command : str
+    args : mapping of str to str
+    profiles : callable, optional
+        What ``reprocess`` reads by, where it runs here; a gateway reads its own configuration's.
 
     Returns
     -------
@@ -539,8 +574,12 @@ def run_command_anywhere(path: Path, command: str, args: Mapping[str, str]) -> t
             restore(Path(args.get("file", "")), database)
             return f"Restored from {args.get('file', '')}.", None
         ontology = load_ontology()
+        if command == "reprocess" and profiles is not None:
+            done = _reprocess_here(database, profiles(), ontology, everything=args.get("all") == "yes")
+        else:
+            with database.transaction() as tx:
+                done = run_command(tx, command, args, now_ms=SystemClock().now_ms())
         with database.transaction() as tx:
-            done = run_command(tx, command, args, now_ms=SystemClock().now_ms())
             refresh_facts(tx, ontology)
         with database.transaction() as tx:
             imported = tx.meta("clock_source") != "system"
@@ -550,3 +589,14 @@ def run_command_anywhere(path: Path, command: str, args: Mapping[str, str]) -> t
                 while compare_again(tx, now_ms=now_ms) == _COMPARED_AT_ONCE:
                     pass
     return done.text, None if done.opens is None else done.opens.text
+
+
+def _reprocess_here(database: Database, profiles: ProfileSet, ontology: Ontology, *, everything: bool) -> Done:
+    """Derive again in a database that no gateway holds, one transaction a family."""
+    with database.transaction() as tx:
+        due = due_families(tx, profiles, everything=everything)
+    said = []
+    for family in due:
+        with database.transaction() as tx:
+            said.append(_again(tx, profiles=profiles, family=family, ontology=ontology).words(family))
+    return Done("\n".join(said) or _NOTHING_DUE)

@@ -10,9 +10,11 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING
 
+from firmware_bridge.wire import is_device_id
 from gateway.errors import HouseholdError, ImportRefused
 from gateway.knowledge.household import read_household
 from gateway.knowledge.labels import read_label
@@ -271,8 +273,9 @@ def _bind(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
     device, pets = _need(args, "device"), frozenset(_need(args, "pets").replace(" ", "").split(","))
     at_ms = _instant(tx, args["at"], "at") if args.get("at") else now_ms
     home = tx.household()
+    sender = tx.source(device)
     if all(device != known.id for known in home.devices):
-        kind = _need(args, "kind")
+        kind = _need(args, "kind") if sender is None else args.get("kind") or sender.kind
         if kind not in load().device_kinds:
             raise ImportRefused(
                 "command", f"must be one of {', '.join(load().device_kinds)}, is {kind!r}", field="kind"
@@ -286,9 +289,52 @@ def _bind(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
     for old in replaced:
         tx.unbind(old, at_ms=at_ms)
     tx.bind(device, pets, valid_from_ms=at_ms)
+    _answered(tx, device, now_ms)
     Rollups(load()).rebuild(tx, tx.household(), (device, *replaced))
     since = local_clock(at_ms, home.zones)
     return Done(f"{device} serves {', '.join(sorted(pets))} from {since:%Y-%m-%d %H:%M} on.")
+
+
+def _answered(tx: Transaction, device: str, now_ms: int) -> None:
+    """The owner said whose a sender is: it is not asked about again."""
+    for source in tx.sources():
+        if device in (source.id, source.device):
+            tx.save_source(replace(source, replaces=None, answered_ms=now_ms))
+
+
+def _replace(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
+    new, old = _need(args, "device"), _need(args, "old")
+    home = tx.household()
+    senders = [source for source in tx.sources() if new in (source.id, source.device)]
+    if not senders or new == old:
+        known = ", ".join(source.id for source in tx.sources() if source.replaces) or "none"
+        raise ImportRefused("command", f"must be a sender that is asked about ({known}), is {new!r}", field="device")
+    if all(device.id != old for device in home.devices):
+        raise ImportRefused("command", f"must be a device of this home, is {old!r}", field="old")
+    if home.bindings_at(new, now_ms):
+        raise ImportRefused("command", f"must serve no pet yet; {new} serves one: bind it anew instead", field="device")
+    moved = 0
+    for source in senders:
+        tx.save_source(replace(source, device=old, replaces=None, answered_ms=now_ms))
+        moved += tx.rehome(source.id, old)
+    Rollups(load()).rebuild(tx, tx.household(), (old,))
+    return Done(f"{new} is {old} from now on; {moved} records it had sent are {old}'s too.")
+
+
+def _key(tx: Transaction, args: dict[str, str], _now_ms: int) -> Done:
+    device = _need(args, "device")
+    keys = {}
+    for name in ("irk", "bthome"):
+        text = args.get(name, "").replace(":", "").replace(" ", "")
+        if text and not re.fullmatch(r"[0-9a-fA-F]{32}", text):
+            raise ImportRefused("command", "must be 32 hex digits (16 bytes)", field=name)
+        keys[name] = bytes.fromhex(text) if text else None
+    if keys == {"irk": None, "bthome": None}:
+        raise ImportRefused("command", "must be given, is empty", field="irk or bthome")
+    if not is_device_id(device):
+        raise ImportRefused("command", f"must be 1 to 32 of a-z 0-9 _ -, is {device!r}", field="device")
+    tx.save_radio_key(device, irk=keys["irk"], bthome=keys["bthome"])
+    return Done(f"Kept the key of {device}: it is known under any address now.")
 
 
 def _taken_over(tx: Transaction, device: str, pets: frozenset[str], at_ms: int) -> tuple[str, ...]:
@@ -321,5 +367,7 @@ COMMANDS: dict[str, Callable[[Transaction, dict[str, str], int], Done]] = {
     "wrong": _wrong,
     "undo": _undo,
     "bind": _bind,
+    "replace": _replace,
+    "key": _key,
     "answer_notice": _answer_notice,
 }

@@ -305,9 +305,8 @@ def _section(name: str, values: Any, folder: Path) -> Any:
         key: folder / value if (name, key) in _PATH_KEYS and isinstance(value, str) and value else value
         for key, value in values.items()
     }
-    return _SECTIONS[name](
-        **{key: tuple(value) if isinstance(value, list) else value for key, value in located.items()}
-    )
+    lists = {key: tuple(value) for key, value in located.items() if key == "enabled" and isinstance(value, list)}
+    return _SECTIONS[name](**located | lists)
 
 
 def _known(found: dict[str, Any], known: dict[str, Any], what: str) -> None:

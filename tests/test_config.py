@@ -97,7 +97,7 @@ def test_every_key_has_a_rule_and_every_rule_a_key() -> None:
     [
         ("[mqtt]\nprot = 1883\n", "a key of [mqtt] must be one of host, port, protocol"),
         ("[mqtt]\nprot = 1883\n", "found 'prot'"),
-        ("[pets]\nname = 'Max'\n", "a section must be one of database, mqtt, ble, web"),
+        ("[pets]\nname = 'Max'\n", "a section must be one of database, mqtt, ble, profiles, web"),
         ("mqtt = 5\n", "mqtt must be a section [mqtt] of keys, is 5"),
         ("[mqtt]\nport = 70000\n", "mqtt.port must be an integer from 1 to 65535, is 70000"),
         ("[mqtt]\nport = '1883'\n", "mqtt.port must be an integer from 1 to 65535, is '1883'"),

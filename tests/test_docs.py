@@ -51,7 +51,7 @@ from tests.readme import README, block, printed_answer, with_block
 from tests.test_architecture import LAYERS
 
 ROOT = Path(__file__).resolve().parents[1]
-GUIDES = ("owner", "maker", "graph")
+GUIDES = ("owner", "maker", "graph", "profiles")
 WRITTEN = (
     *(Path("docs") / f"{name}.md" for name in GUIDES),
     *(Path(name) for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "deploy/README.md")),

@@ -20,7 +20,7 @@ from gateway.model import Device, Edge, Household, Interval, Link, Record, Recor
 from gateway.ontology.load import load
 from gateway.ontology.vocabulary import Property
 from gateway.store.reads import Reader
-from gateway.stored import DatedFrame, DayRow, TextRecord
+from gateway.stored import EVENT_FIELDS, DatedFrame, DayRow, TextRecord
 
 __all__ = [
     "day_figure",
@@ -52,6 +52,11 @@ _EVENT_WORDS = {
     "tare": "Zero pressed",
     "mark_request": "Receipt asked for",
     "plateau": "Raw weight",
+    "litter": "Visit to the litter box",
+    "dispensed": "Portions from the feeder",
+    "dispensing": "Feeder started",
+    "movement": "Movements",
+    "state": "State told",
 }
 
 _FIELD_WORDS = {
@@ -72,6 +77,7 @@ _FIELD_WORDS = {
     "lowest_seq": "oldest record it still held",
     "dropped": "records it had to drop",
     "slots": "records it can hold",
+    "moves": "times moved",
 }
 
 _QUALITY_WORDS = (
@@ -84,15 +90,19 @@ _QUALITY_WORDS = (
 _STATE_WORDS = {
     "worn": {0: "no", 1: "yes", 2: "not a thing one wears, or not known"},
     "charging": {0: "no", 1: "yes"},
+    "used": {0: "no", 1: "yes", 2: "not known"},
 }
 
 _DATING_WORDS = {
     "wall": "the device's own clock",
     "offset": "the device's running time, placed by the hub when it was heard",
     "import": "the imported file",
+    "corrected": "the device's own clock, put right once it was set",
+    "received": "when it reached the hub; the device tells no time",
+    "doubtful": "the device's own clock, which showed a time that never was",
 }
 
-_LISTED_KINDS = ("meal", "refill", "weight")
+_LISTED_KINDS = ("meal", "refill", "weight", "litter", "dispensed")
 """Kinds listed one by one under a day; a day of movement has hundreds and is shown by the hour."""
 
 _WRITTEN_BY = {"label": "product data", "passage": "reference", "note": "vet note", "log": "owner's log"}
@@ -106,7 +116,8 @@ guide (0.6) that agree reach 0.92, two passages of hearsay do not."""
 _LATEST_MS = 2**62
 """Later than any instant: the walls that stand now."""
 
-_FIELDS = {kind.name: kind.fields for kind in KINDS.values()}
+_RAW_SHOWN = 400
+_FIELDS = {**EVENT_FIELDS, **{kind.name: kind.fields for kind in KINDS.values()}}
 _KIND_NAMES = {kind.code: kind.name for kind in KINDS.values()}
 
 
@@ -201,15 +212,16 @@ def _value(name: str, value: int | str, unit: str) -> str:
 def _field_lines(frame: DatedFrame) -> list[str]:
     """Every value the device sent, named. Imported rows may carry other fields: their main figure."""
     declared = _FIELDS.get(frame.kind, ())
-    if len(declared) != len(frame.fields):
+    more = frame.fields[len(declared) :]
+    if len(declared) > len(frame.fields) or not all(isinstance(value, str) for value in more):
         figure = [] if frame.amount is None or frame.unit is None else [f"Amount: {amount(frame.amount, frame.unit)}"]
         return figure + [f"As imported: {value}" for value in frame.fields]
     return [
         f"{first_upper(_FIELD_WORDS.get(field.name, field.name.replace('_', ' ')))}: "
         + _value(field.name, value, field.unit)
-        for field, value in zip(declared, frame.fields, strict=True)
-        if field.name != "began_ms"  # said as the event's own time
-    ]
+        for field, value in zip(declared, frame.fields, strict=False)
+        if field.name not in ("began", "began_ms")  # said as the event's own time
+    ] + [f"As sent: {value}" for value in more]
 
 
 def _dating(frame: DatedFrame, home: Household) -> str:
@@ -244,6 +256,22 @@ def _event_heading(frame: DatedFrame, home: Household) -> str:
     return f"{words}{figure}, {when(frame.start_ms, home)}"
 
 
+def _origin_lines(reader: Reader, ref: RecordRef) -> list[str]:
+    """Of a row of another maker's device: who read it, the way it came, and its own bytes."""
+    origin = reader.origin(ref)
+    if origin is None:
+        return []
+    told = origin.raw.decode("utf-8", "replace")
+    shown = told if told.isprintable() and "\ufffd" not in told else origin.raw.hex(" ")
+    more = "" if len(shown) <= _RAW_SHOWN else f" ... ({len(origin.raw)} bytes)"
+    signal = "" if origin.signal is None else f", signal {origin.signal} dBm"
+    return [
+        f"Read by: profile {origin.profile}, version {origin.version}",
+        f"Came by: {origin.via}{signal}",
+        f"As it was sent: {shown[:_RAW_SHOWN]}{more}",
+    ]
+
+
 def _open_event(reader: Reader, ref: RecordRef) -> Record:
     frame = reader.frame(ref)
     if frame is None:
@@ -261,6 +289,7 @@ def _open_event(reader: Reader, ref: RecordRef) -> Record:
     lines.append(f"Reached the hub: {when(frame.received_ms, home)}")
     if frame.boot is not None:
         lines.append(f"Record number: start {frame.boot}, number {frame.seq}")
+    lines += _origin_lines(reader, ref)
     return Record(
         ref=ref,
         title=_event_heading(frame, home),
@@ -346,7 +375,9 @@ def _open_day(reader: Reader, ref: RecordRef) -> Record:
         lines.append(f"Not counted: {row.set_aside}")
     if row.revision:
         lines.append(f"Restated: {row.revision} times, as records of that day came in later")
-    wire_kind = None if observed is None or observed.wire_kind is None else _KIND_NAMES.get(observed.wire_kind)
+    wire_kind = None if observed is None else observed.event_kind
+    if observed is not None and observed.wire_kind is not None:
+        wire_kind = _KIND_NAMES.get(observed.wire_kind)
     parts = _parts_of_day(reader, row, pet, wire_kind, home)
     if not parts:
         lines.extend(_hour_lines(row, unit, home))

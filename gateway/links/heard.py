@@ -115,12 +115,14 @@ class Listener:
         within: int | None = None
         for item in opened.items:
             try:
+                reply = _reply(profile, item, message)
                 within = self._item(claim, item, message, within)
             except PayloadError as problem:
                 letter = _letter(message, problem.reason, str(problem), _own_bytes(profile, item, message))
                 self.outcome.letters.append(letter)
                 continue
-            self._answer(profile, item, message)
+            if reply is not None:
+                self.outcome.replies.append(reply)
 
     def _refuse(self, message: Message, opened: Opened) -> None:
         self.outcome.letters += [
@@ -206,7 +208,8 @@ class Listener:
                 device = self.identities.device_of(profile, item, source, at_ms=row.start_ms)
             owned.append(replace(row, device=device))
         new = self._tx.add_frames(owned)
-        self._tx.add_derived((row, number) for row in owned if self._tx.frame(row.ref) is not None)
+        stored = self._tx.known_frames(tuple(row.ref.text for row in owned))
+        self._tx.add_derived((row, number) for row in owned if row.ref.text in stored)
         self.rows |= {row.ref.text: row for row in owned}
         self.outcome.counted["records_known"] += len(owned) - len(new)
         self.outcome.new += new
@@ -227,15 +230,6 @@ class Listener:
             touch(self._tx, self.outcome.touched, shifted)
             self.outcome.counted["records_redated"] += 1
 
-    def _answer(self, profile: Profile, item: Item, message: Message) -> None:
-        if profile.reply is None or message.retained or not holds(profile.reply.when, item.fields):
-            return
-        fields = tuple(
-            (name, value if isinstance(value, int) else filled(value, item.fields))
-            for name, value in profile.reply.fields
-        )
-        self.outcome.replies.append(ReplyMessage(filled(profile.reply.topic, item.fields), fields))
-
     def finish(self) -> HeardOutcome:
         """Write what is remembered of senders, and say what all of it did."""
         for source, family in sorted(self._dirty):
@@ -243,6 +237,16 @@ class Listener:
         self._dirty.clear()
         self.identities.save()
         return self.outcome
+
+
+def _reply(profile: Profile, item: Item, message: Message) -> ReplyMessage | None:
+    """What the device waits for once this is stored, known before as after."""
+    if profile.reply is None or message.retained or not holds(profile.reply.when, item.fields):
+        return None
+    fields = tuple(
+        (name, value if isinstance(value, int) else filled(value, item.fields)) for name, value in profile.reply.fields
+    )
+    return ReplyMessage(filled(profile.reply.topic, item.fields), fields)
 
 
 def _names_for_good(profile: Profile, item: Item) -> bool:

@@ -299,6 +299,10 @@ class Ingest:
         self.failed_commits = 0
         self.trouble = ""
 
+    def use(self, profiles: ProfileSet) -> None:
+        """Read other makers' messages by these from now on."""
+        self._profiles = profiles
+
     async def run(self) -> None:
         """Publish the marks of the database, then store what comes until cancelled."""
         if self._profiles is None:

@@ -279,8 +279,12 @@ def _is_topic(topic: object) -> bool:
 
 
 def _condition(table: _Table) -> Condition:
-    wanted = []
+    wanted: list[tuple[str, tuple[str, ...]]] = []
     for path, values in table.found.items():
+        if isinstance(values, dict):  # a.b = 1 is TOML for a table a
+            inner = _condition(_Table(table.source, table.at(path), values))
+            wanted += ((f"{path}.{rest}", texts) for rest, texts in inner.wanted)
+            continue
         texts = values if isinstance(values, list) else [values]
         if not _PATH.match(path) or not texts or not all(_is_scalar(value) for value in texts):
             raise table.refuse(path, "a text, number or truth value of that path, or a list of them")

@@ -85,6 +85,21 @@ class HeardReads:
         )
         return tuple(frame_of(row) for row in rows)
 
+    def heard_items(self, profile: str) -> tuple[HeardRow, ...]:
+        """Every stored message of a profile and every item within one, without bytes, by number."""
+        rows = self._db.execute(f"{_HEARD} WHERE h.profile = ? ORDER BY h.id", (profile,))
+        return tuple(HeardRow(*(*row[:11], None)) for row in rows)
+
+    def links_of(self, profile: str) -> dict[str, int]:
+        """Reference of every row made from a profile's messages, with the number of its message."""
+        return dict(
+            self._db.execute(
+                "SELECT r.ref, d.heard FROM derived d JOIN record r ON r.id = d.record JOIN heard h ON h.id = d.heard "
+                "WHERE h.profile = ?",
+                (profile,),
+            )
+        )
+
     def heard_versions(self) -> tuple[tuple[str, int, int], ...]:
         """(profile, version, messages) of everything heard, by profile and version."""
         return tuple(
@@ -215,12 +230,12 @@ class HeardWrites(HeardReads):
                 self._db.execute(f"DELETE FROM {table} WHERE {column} = ?", (found[0],))
         return tuple(kept)
 
-    def forget_heard(self, profile: str) -> None:
+    def forget_heard(self, profile: str, family: str) -> None:
         """Take a profile's messages and states away, to be derived anew; its rows stay, unlinked."""
         self._db.execute("DELETE FROM derived WHERE heard IN (SELECT id FROM heard WHERE profile = ?)", (profile,))
         self._db.execute("DELETE FROM heard WHERE profile = ? AND within IS NOT NULL", (profile,))
         self._db.execute("DELETE FROM heard WHERE profile = ?", (profile,))
-        self._db.execute("DELETE FROM profile_state WHERE profile = ?", (profile,))
+        self._db.execute("DELETE FROM profile_state WHERE profile = ?", (family,))
 
     def save_profile_state(self, source: str, profile: str, state: dict[str, object]) -> None:
         """What a profile remembers of a sender from now on."""
@@ -257,8 +272,8 @@ class HeardWrites(HeardReads):
             (device, irk, bthome),
         )
 
-    def rehome(self, source: str, device: str) -> tuple[int, int] | None:
-        """Let every row a sender made belong to a device; returns the span of time they lie in."""
+    def rehome(self, source: str, device: str) -> int:
+        """Let every row a sender made belong to a device; returns how many did not before."""
         own = "SELECT d.record FROM derived d JOIN heard h ON h.id = d.heard WHERE h.source = :source"
         rows = [frame_of(row) for row in self._db.execute(f"{FRAME_SQL} WHERE f.record IN ({own})", {"source": source})]
         changed = [frame_row(frame) | {"device": device} for frame in rows if frame.device != device]
@@ -269,9 +284,7 @@ class HeardWrites(HeardReads):
             "UPDATE frame SET device = :device, crc = :crc WHERE record = (SELECT id FROM record WHERE ref = :ref)",
             changed,
         )
-        if not rows:
-            return None
-        return min(frame.start_ms for frame in rows), max(frame.end_ms for frame in rows)
+        return len(changed)
 
     def purge_heard(self, *, before_ms: int, most: int) -> int:
         """Delete messages received before an instant that no row was made from; returns how many."""

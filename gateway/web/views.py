@@ -17,6 +17,7 @@ from gateway.ask.wording import amount, day
 from gateway.model import Device, Household, Pet, Record, RecordRef
 from gateway.ontology.load import load
 from gateway.store.reads import Reader
+from gateway.stored import EVENT_FIELDS
 from gateway.web.headline import Headline, headline
 from gateway.web.notices import NoticeCard, Said, notice_cards, said_of
 
@@ -47,8 +48,9 @@ _DEVICE_EVENTS = 30
 """A device's page shows its latest events, not a day's three hundred movement reports."""
 _RECENT_ANSWERS = 5
 _DEVICE_LOOKBACK_MS = 90 * 86_400_000
-_QUIET_KINDS = frozenset({"motion", "beat", "mark_request"})
-_EVENT_KINDS = tuple(kind.name for kind in KINDS.values() if kind.name not in _QUIET_KINDS)
+_QUIET_KINDS = frozenset({"motion", "beat", "mark_request", "movement"})
+_KINDS = dict.fromkeys((*(kind.name for kind in KINDS.values()), *EVENT_FIELDS))
+_EVENT_KINDS = tuple(name for name in _KINDS if name not in _QUIET_KINDS)
 _RAW_BYTES_SHOWN = 48
 
 _EXAMPLES = (
@@ -126,6 +128,7 @@ class FrontPage:
     counters: tuple[CounterLine, ...]
     recent: tuple[LinkTo, ...]
     as_of: str
+    questions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +180,18 @@ def front_page(reader: Reader, *, now_ms: int) -> FrontPage:
             for number, _, question in reader.answers(limit=_RECENT_ANSWERS)
         ),
         as_of=when(now_ms, home),
+        questions=_device_questions(reader, home),
+    )
+
+
+def _device_questions(reader: Reader, home: Household) -> tuple[str, ...]:
+    """Senders that may be a known device under another address: one question a device."""
+    return tuple(
+        f"A sender called {sender.id} was first heard {when(sender.first_ms, home)}, after "
+        f"{device_words(sender.replaces, home)} fell silent. Is it a replacement of it? Then: scentwalk device replace "
+        f"{sender.id} {sender.replaces}. If it is another one: scentwalk device bind {sender.id} --pets ..."
+        for sender in reader.sources()
+        if sender.replaces is not None
     )
 
 

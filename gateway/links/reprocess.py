@@ -1,0 +1,174 @@
+"""Derives rows again from the bytes they came from, after a profile changed.
+
+The messages of a profile are heard once more, in the order they came, by what the profile says
+now. A row that is still there keeps its reference, and so whatever cites it; one that changed
+restates its days and the answers that cite it, as a late record does; one that is no longer
+read goes, unless somebody cites it: then it stays, not counted. Doing it twice changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gateway.links.heard import Listener, touch
+from gateway.links.placing import Touched
+from gateway.links.profiled import Message
+from gateway.links.profileset import Claim, ProfileSet
+from gateway.links.rollups import Rollups
+from gateway.model import RawFrame, RecordRef
+from gateway.store.retention import CITING
+from gateway.store.transaction import Transaction
+from gateway.stored import DatedFrame, HeardRow
+
+__all__ = ["Reprocessed", "due_families", "reprocess"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reprocessed:
+    """What deriving again did: messages read, rows now, and of these new, changed and gone ones;
+    ``kept`` rows are no longer read, but cited. ``days`` counts day rows that changed.
+    """
+
+    messages: int = 0
+    rows: int = 0
+    new: int = 0
+    changed: int = 0
+    gone: int = 0
+    kept: int = 0
+    days: int = 0
+
+    def words(self, name: str) -> str:
+        """One line for the owner."""
+        return (
+            f"{name}: {self.messages} messages read again, {self.rows} rows: {self.new} new, {self.changed} changed, "
+            f"{self.gone} gone, {self.kept} no longer read but cited; {self.days} days restated."
+        )
+
+
+def due_families(tx: Transaction, profiles: ProfileSet, *, everything: bool) -> tuple[str, ...]:
+    """The families of profiles with messages that another version of a profile read (or with any)."""
+    due = set()
+    for profile_id, version, _ in tx.heard_versions():
+        profile = profiles.get(profile_id)
+        if profile is not None and (everything or profile.version != version):
+            due.add(profile.family)
+    return tuple(sorted(due))
+
+
+def reprocess(tx: Transaction, profiles: ProfileSet, family: str, *, rollups: Rollups) -> Reprocessed:
+    """Derive every row of one family of profiles again, in the caller's transaction."""
+    return _Again(tx, profiles, family).done(rollups)
+
+
+class _Again:
+    """One family, read once more."""
+
+    def __init__(self, tx: Transaction, profiles: ProfileSet, family: str) -> None:
+        self._tx = tx
+        self._profiles = profiles
+        self._ids = profiles.family(family)
+        self._family = family
+        self._before: dict[str, DatedFrame] = {}
+        self._links: dict[str, int] = {}
+        self._items: dict[int, HeardRow] = {}
+        self._messages: list[HeardRow] = []
+        for profile_id in self._ids:
+            self._before |= tx.derived_frames(profile_id)
+            self._links |= tx.links_of(profile_id)
+            self._items |= {row.id: row for row in tx.heard_items(profile_id)}
+            self._messages += tx.heard_messages(profile_id)
+        self._messages.sort(key=lambda row: (row.first_ms, row.id))
+        self._bytes = {row.id: row.raw for row in self._messages}
+        self._touched = Touched()
+
+    def done(self, rollups: Rollups) -> Reprocessed:
+        for profile_id in self._ids:
+            self._tx.forget_heard(profile_id, self._family)
+        listener = Listener(self._tx, devices={ref: frame.device for ref, frame in self._before.items()})
+        for row in self._messages:
+            claim = self._claim(row)
+            if claim is None:
+                self._unread(row, listener)
+            else:
+                message = Message(row.transport, row.via, row.received_ms, row.first_ms, row.raw or b"")
+                listener.hear(claim, message)
+        outcome = listener.finish()
+        for row in self._messages:  # bytes stay, whether or not a version makes something of them
+            self._stored_again(row)
+        self._keep_signals()
+        changed = self._rewrite(listener.rows)
+        gone, kept = self._drop(listener.rows)
+        for device, spans in outcome.touched.spans.items():
+            self._touched.spans[device] += spans
+        days = rollups.refresh(self._tx, self._tx.household(), self._touched)
+        rows, new = len(listener.rows), len(outcome.new)
+        return Reprocessed(len(self._messages), rows, new, changed, gone, kept, days)
+
+    def _unread(self, row: HeardRow, listener: Listener) -> None:
+        """A message that no enabled profile takes any more stays as it was read."""
+        mine = {number for number, item in self._items.items() if row.id in (number, item.within)}
+        for ref, number in self._links.items():
+            if number in mine:
+                listener.rows[ref] = self._before[ref]
+                self._tx.add_derived([(self._before[ref], self._stored_again(self._items[number]))])
+
+    def _claim(self, row: HeardRow) -> Claim | None:
+        """Who reads a stored message now. Its profile may have been told other topics since."""
+        claim = self._profiles.claim(RawFrame(row.transport, row.via, row.received_ms, row.raw or b""))
+        return claim if claim is not None and claim.profile.id in self._ids else None
+
+    def _keep_signals(self) -> None:
+        """The best signal was heard with a copy whose bytes nobody kept."""
+        for old in self._items.values():
+            if old.signal is None:
+                continue
+            fresh = self._tx.heard_again(old.source, self._ids, old.key, since_ms=old.first_ms)
+            same = fresh is not None and fresh.first_ms == old.first_ms
+            if fresh is not None and same and (fresh.signal is None or old.signal > fresh.signal):
+                self._tx.set_heard(replace(fresh, signal=old.signal, via=old.via))
+
+    def _rewrite(self, rows: dict[str, DatedFrame]) -> int:
+        """Give rows that are still there what they say now."""
+        changed = []
+        for ref, row in rows.items():
+            before = self._before.get(ref)
+            if before is not None and not before.sealed and row != before:
+                touch(self._tx, self._touched, before)
+                changed.append(row)
+        self._tx.rewrite_frames(changed)
+        for row in changed:
+            touch(self._tx, self._touched, row)
+        return len(changed)
+
+    def _drop(self, rows: dict[str, DatedFrame]) -> tuple[int, int]:
+        """Let rows go that are no longer read; (gone, kept because they are cited or sealed)."""
+        lost = [frame for ref, frame in self._before.items() if ref not in rows]
+        for frame in lost:
+            touch(self._tx, self._touched, frame)
+        cited = set(self._tx.drop_frames((frame.ref for frame in lost if not frame.sealed), citing=CITING))
+        kept = [frame for frame in lost if frame.sealed or frame.ref.text in cited]
+        aside = [
+            replace(frame, set_aside="its profile no longer reads this; not counted")
+            for frame in kept
+            if not frame.sealed
+        ]
+        self._tx.rewrite_frames(frame for frame in aside if frame != self._before[frame.ref.text])
+        for frame in kept:
+            self._tx.add_derived([(frame, self._heard_of(frame.ref))])
+        return len(lost) - len(kept), len(kept)
+
+    def _heard_of(self, ref: RecordRef) -> int:
+        """The message a row was made from, kept for its sake."""
+        return self._stored_again(self._items[self._links[ref.text]])
+
+    def _stored_again(self, old: HeardRow) -> int:
+        known = self._tx.heard_again(old.source, (old.profile,), old.key, since_ms=old.first_ms)
+        if known is not None and known.first_ms == old.first_ms:
+            return known.id
+        raw = self._bytes.get(old.id)
+        within = None
+        if old.within is not None:
+            within = self._stored_again(self._items[old.within])
+        profile = self._profiles.get(old.profile)
+        version = old.version if profile is None else profile.version
+        return self._tx.add_heard(replace(old, version=version, raw=raw, within=within))
