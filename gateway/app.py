@@ -218,7 +218,7 @@ class Gateway:
             clock=self.clock,
             inbox=inbox,
             heard=self.heard_inbox,
-            wanted=self.profiles.wants,
+            wanted=lambda heard: self.profiles.wants(heard),
             keys=lambda: self._radio_keys,
             counters=counters,
         )
