@@ -50,6 +50,7 @@ from gateway.web import LOOPBACK_HOSTS, Done, Services, create_app
 if TYPE_CHECKING:
     from gateway.config import Config
     from gateway.dialogue import Answer
+    from gateway.links.advertisement import Advertisement
     from gateway.links.ble import BleLink
     from gateway.ontology.vocabulary import Ontology
     from gateway.store import Transaction
@@ -218,10 +219,14 @@ class Gateway:
             clock=self.clock,
             inbox=inbox,
             heard=self.heard_inbox,
-            wanted=lambda heard: self.profiles.wants(heard),
+            wanted=self._wants,
             keys=lambda: self._radio_keys,
             counters=counters,
         )
+
+    def _wants(self, heard: Advertisement) -> bool:
+        """Whether a profile reads what the radio heard, by the profiles as they are now."""
+        return self.profiles.wants(heard)
 
     def _load_radio_keys(self) -> None:
         """The keys by which a device is known whatever its address is; also after each command."""
