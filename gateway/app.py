@@ -27,7 +27,7 @@ from gateway.ask.adjacency import is_due, rewritten
 from gateway.ask.answer import answer_json
 from gateway.ask.ask import Conversation, ask
 from gateway.ask.restated import late_records, told_verdicts, verdict_now
-from gateway.commands import run_command
+from gateway.commands import rederive, run_command
 from gateway.errors import ConfigError, DatabaseBusy, HouseholdError, PortBusy, StoreError
 from gateway.learn import catch_up, refresh_facts, watch_floors
 from gateway.links.ble_identity import RadioKey
@@ -37,7 +37,6 @@ from gateway.links.ingest import CommitRule, Ingest, Links, NoLink
 from gateway.links.loopback import close_door, open_door, read_door, send_command
 from gateway.links.mqtt import MqttLink, MqttSettings
 from gateway.links.profileset import ProfileSet, load_profiles
-from gateway.links.reprocess import Reprocessed, due_families, reprocess
 from gateway.links.rollups import Rollups
 from gateway.measure.days import add_days, day_interval, local_day
 from gateway.ontology.load import load as load_ontology
@@ -52,7 +51,6 @@ if TYPE_CHECKING:
     from gateway.dialogue import Answer
     from gateway.links.advertisement import Advertisement
     from gateway.links.ble import BleLink
-    from gateway.ontology.vocabulary import Ontology
     from gateway.store import Transaction
 
 __all__ = ["Gateway", "compare_again", "listening_socket", "mqtt_settings", "run_command_anywhere", "serve"]
@@ -74,7 +72,6 @@ _REBUILT_AT_ONCE = 7
 _PAGE_ENDS_S = 2
 _GRAPH_LEASE_S = 3600.0
 """Longer than the first compact graph of a million edges takes on the slowest board."""
-_NOTHING_DUE = "Everything was read by the profiles as they are; nothing to do."
 _REMEMBERED = 200
 """Answers whose conversation is remembered; an older one starts anew."""
 
@@ -493,14 +490,10 @@ class Gateway:
         topics_changed = fresh.topics != self.profiles.topics
         self.profiles = fresh
         self._loop.call_soon_threadsafe(self._heard_ingest.use, fresh)
-        said = [
-            self._in_writer(partial(_again, profiles=fresh, family=family, ontology=self._ontology)).words(family)
-            for family in self._in_writer(lambda tx: due_families(tx, fresh, everything=everything))
-        ]
-        if topics_changed:
-            said.append("The profiles listen to other topics now: restart the hub to hear them.")
+        done = rederive(self._in_writer, fresh, everything=everything)
+        more = " The profiles listen to other topics now: restart the hub to hear them." if topics_changed else ""
         self._loop.call_soon_threadsafe(self._changed.set)
-        return Done("\n".join(said) or _NOTHING_DUE)
+        return Done(done.text + more)
 
     def command(self, name: str, args: Mapping[str, str]) -> Done:
         """Run a write by name. Called from a worker thread of the page."""
@@ -514,10 +507,6 @@ class Gateway:
         self._loop.call_soon_threadsafe(self._changed.set)
         self._loop.call_soon_threadsafe(self._committed.set)
         return done
-
-
-def _again(tx: Transaction, *, profiles: ProfileSet, family: str, ontology: Ontology) -> Reprocessed:
-    return reprocess(tx, profiles, family, rollups=Rollups(ontology))
 
 
 def compare_again(tx: Transaction, *, now_ms: int) -> int:
@@ -580,7 +569,7 @@ def run_command_anywhere(
             return f"Restored from {args.get('file', '')}.", None
         ontology = load_ontology()
         if command == "reprocess" and profiles is not None:
-            done = _reprocess_here(database, profiles(), ontology, everything=args.get("all") == "yes")
+            done = rederive(partial(_in_transaction, database), profiles(), everything=args.get("all") == "yes")
         else:
             with database.transaction() as tx:
                 done = run_command(tx, command, args, now_ms=SystemClock().now_ms())
@@ -596,12 +585,6 @@ def run_command_anywhere(
     return done.text, None if done.opens is None else done.opens.text
 
 
-def _reprocess_here(database: Database, profiles: ProfileSet, ontology: Ontology, *, everything: bool) -> Done:
-    """Derive again in a database that no gateway holds, one transaction a family."""
+def _in_transaction(database: Database, write: Callable[[Transaction], Result]) -> Result:
     with database.transaction() as tx:
-        due = due_families(tx, profiles, everything=everything)
-    said = []
-    for family in due:
-        with database.transaction() as tx:
-            said.append(_again(tx, profiles=profiles, family=family, ontology=ontology).words(family))
-    return Done("\n".join(said) or _NOTHING_DUE)
+        return write(tx)

@@ -12,7 +12,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date, datetime, time
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from firmware_bridge.wire import is_device_id
 from gateway.errors import HouseholdError, ImportRefused
@@ -22,6 +23,7 @@ from gateway.knowledge.notes import log_kind_of, read_note
 from gateway.knowledge.passages import read_passages, starter_guide
 from gateway.knowledge.products import read_products
 from gateway.learn import answer_notice
+from gateway.links.reprocess import Reprocessed, due_families, reprocess
 from gateway.links.rollups import Rollups
 from gateway.links.surefeed import read_surefeed, store_surefeed
 from gateway.measure.days import instant_of, local_clock
@@ -31,10 +33,11 @@ from gateway.stored import TextRecord
 from gateway.web import Done
 
 if TYPE_CHECKING:
+    from gateway.links.profileset import ProfileSet
     from gateway.model import Pet
     from gateway.store import Transaction
 
-__all__ = ["COMMANDS", "run_command"]
+__all__ = ["COMMANDS", "rederive", "run_command"]
 
 _DAY_MS = 86_400_000
 _EVERY = re.compile(r"(\d{1,4})\s*(d|days?|w|weeks?|h|hours?)\Z")
@@ -53,6 +56,27 @@ def run_command(tx: Transaction, name: str, args: Mapping[str, str], *, now_ms: 
     if command is None:
         raise ImportRefused(name, f"must be one of {', '.join(COMMANDS)}", field="command")
     return command(tx, dict(args), now_ms)
+
+
+def rederive(run: Callable[[Callable[[Transaction], Any]], Any], profiles: ProfileSet, *, everything: bool) -> Done:
+    """Derive again what other versions of the profiles read, one transaction a family of profiles.
+
+    Parameters
+    ----------
+    run : callable
+        Runs a write in a transaction of its own and gives its result.
+    profiles : ProfileSet
+        As they are now.
+    everything : bool
+        Also what the present versions have read.
+    """
+    rollups = Rollups(load())
+    due: tuple[str, ...] = run(partial(due_families, profiles=profiles, everything=everything))
+    done: list[Reprocessed] = [
+        run(partial(reprocess, profiles=profiles, family=family, rollups=rollups)) for family in due
+    ]
+    said = [one.words(family) for family, one in zip(due, done, strict=True)]
+    return Done("\n".join(said) or "Everything was read by the profiles as they are; nothing to do.")
 
 
 # --- reading arguments ---------------------------------------------------------------------------
