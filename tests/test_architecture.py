@@ -69,7 +69,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "network": ("firmware_bridge.board",),
     "ntptime": ("firmware_bridge.board",),
     "esp32": ("firmware_bridge.board",),
-    "bluetooth": ("firmware_bridge.peripheral", "firmware_bridge.tracker"),
+    "bluetooth": ("firmware_bridge.peripheral", "firmware_bridge.tracker", "firmware_bridge.bridge"),
     "aioble": ("firmware_bridge.bridge",),
 }
 OTHER_HTTP_CLIENTS = ("requests", "httpx", "aiohttp", "urllib3", "urllib.request", "http.client")

@@ -82,12 +82,14 @@ def hub(folder: Path, port: int):
         process.wait()
 
 
-def played(flash: Path, folder: Path, samples: Path, *, start_ms: int, script: str = "bowl_device") -> list[str]:
+def played(
+    flash: Path, folder: Path, samples: Path, *, start_ms: int, script: str = "bowl_device", heap: str = HEAP
+) -> list[str]:
     """One boot of a device; what it said."""
     command = [
         str(BIN / "micropython"),
         "-X",
-        f"heapsize={HEAP}",
+        f"heapsize={heap}",
         "-m",
         script,
         f"{folder}/",
@@ -153,3 +155,21 @@ def test_what_a_collar_felt_stands_in_the_hubs_rows(tmp_path, flash):
     assert worn > 299_000
     beats = [row.fields for row in rows if row.kind == "beat"]
     assert beats[-1] == (662, wire.WORN, 0)
+
+
+@pytest.mark.parametrize("drop_every", [0, 19])
+def test_a_bridge_hands_over_a_trackers_ring_and_brings_the_mark_back_whatever_links_break(tmp_path, flash, drop_every):
+    device = tmp_path / "device"
+    device.mkdir()
+    with Mosquitto(tmp_path, "persistence false", "set_tcp_nodelay true") as broker, hub(tmp_path, broker.port) as path:
+        (device / "device.json").write_text(json.dumps({**SETTINGS, "device": "bridge-hall", "port": broker.port}))
+        said = played(
+            flash, device, Path(str(drop_every)), start_ms=0, script="bridge_device", heap="224k"
+        )  # two devices in one
+    assert said[:2] == ["drained", "0"], said
+    assert (int(said[3]) > 0) == (drop_every > 0)
+    with Database(path) as database, database.snapshot() as reader:
+        rows = reader.frames(("tag-max",), start_ms=0, end_ms=1 << 60)
+    motions = [row for row in rows if row.kind == "motion"]
+    assert [row.fields[1] for row in motions] == [at * 10 for at in range(1, 201)]
+    assert [row.end_ms for row in motions] == [T0 + at * 300_000 for at in range(1, 201)]
