@@ -23,7 +23,7 @@ RERANKS = ("none", "query", "question", "mmr 0.8", "mmr 0.5")
 question, after; the same less what an earlier chunk said (maximal marginal relevance, Carbonell
 and Goldstein 1998)."""
 
-_OWN = 3
+_OWN = 2
 """Chunks of the question's own list that go first where lists are joined in turns."""
 
 _NEAR = 10

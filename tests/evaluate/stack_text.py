@@ -30,22 +30,25 @@ _PIECE = re.compile(r".+?(?:[.!?]\s+|\n+|\Z)", re.DOTALL)
 _DAY = re.compile(rf"\b({'|'.join(_MONTHS)}) (\d{{1,2}}),? (\d{{4}})")
 _WORD = re.compile(r"\S+\s*")
 
-EXPANSIONS = ("none", "dates", "feedback", "parts", "plan")
-"""How a question is rewritten before retrieval; `rewritten` says what each does."""
+PLAIN, PLANNED = ("none", "dates", "feedback"), ("parts", "plan")
+EXPANSIONS = (*PLAIN, *PLANNED)
+"""How a question is rewritten before retrieval; `rewritten` says what each does. The plain ones are
+what a stack of chunks does with any question, the planned ones know what our chains look like."""
 
 _PARTS = (
     ("was put into {pet}'s bowl", "log", None),
     ("Ingredients", "label", 1),
-    ("commonly reported trigger, may cause food allergy in {kind}s", "guide", 2),
+    ("commonly reported trigger in {kind}s", "guide", 2),
+    ("can cause food allergy in {kind}s", "guide", 2),
     ("Food allergy in {kind}s shows as {sign}", "guide", None),
-    ("{pet}, {sign}, {days}", "figures", None),
     ("{pet}: flea treatment, tablet, vaccination or another medicine", "log", None),
-    ("Fleas may cause flea allergy in {kind}s", "guide", None),
+    ("can have the side effect of {sign} in {kind}s", "guide", 6),
     ("Flea allergy in {kind}s shows as {sign}", "guide", None),
+    ("Fleas may cause flea allergy in {kind}s", "guide", None),
     ("{pet}: boarded, was visited, met other animals", "log", None),
+    ("collar that serves {pet}", "", None),
     ("Boarding kennels can carry fleas", "guide", None),
-    ("treatment prevents it while it lasts; can have the side effect of {sign} in {kind}s", "guide", 6),
-    ("collar or bowl that serves {pet}", "", None),
+    ("Flea treatment prevents flea allergy in {kind}s while it lasts", "guide", None),
 )
 """What an engineer of pet questions knows a chain is made of, one query for each kind of record:
 its words, the kind of document it is looked for in, and the query (1 is the first of these) whose
@@ -173,7 +176,7 @@ def rewritten(text: str, *, pet: str, kind: str, days: str, expand: str) -> tupl
         raise ValueError(f"expand must be one of {', '.join(EXPANSIONS)}, is {expand!r}")
     if expand == "none":
         return (Query(text),)
-    question = Query(f"{text} {pet}, {days}")
+    question = Query(f"{text} {days}" if pet in text else f"{text} {pet}, {days}")
     if expand == "dates":
         return (question,)
     if expand == "feedback":

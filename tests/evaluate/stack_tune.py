@@ -1,11 +1,11 @@
 """The replaced stack tuned on the development half to do as well as it can: a grid in three rounds.
 
 First how chunks are cut, with how questions are rewritten, how lists are joined, whether the
-newest is preferred and what the reranker looks at. Then,
-for the three best of those, everything else at once: k, the fusion's constant, the rankers'
-weights, reranker and its depth. Then the finalists on more households. Every row is kept. What
-decides is `Row.aim`: the hit rate of questions of one fact, of two, and of three and more, on
-average, so that the many easy questions do not buy the hard ones out.
+newest is preferred and what the reranker looks at. Then, for the best plain and the best planned
+rewriting, everything else at once: k, the fusion's constant, the rankers' weights, reranker and
+its depth. Then the finalists on more households. Every row is kept. What decides is `Row.aim`:
+the hit rate of questions of one fact, of two, and of three and more, on average, so that the
+many easy questions do not buy the hard ones out.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from itertools import product
 from tests.evaluate.cases import Question, World
 from tests.evaluate.stack_model import Embedder
 from tests.evaluate.stack_rank import Asked, Index, Settings, cut, queries_of, share_found
-from tests.evaluate.stack_text import EXPANSIONS
+from tests.evaluate.stack_text import EXPANSIONS, PLAIN, PLANNED
 
 CUTS = ((35, 0), (50, 0), (80, 20), (140, 40), (240, 60))
 """Size and overlap of chunks in budget units (four bytes): one sentence to the model's full window."""
 
-KS = (10, 50)
-CONSTANTS = (2.0, 20.0, 60.0)
+KS = (10, 40)
+CONSTANTS = (2.0, 60.0)
 WEIGHTS = ((1.0, 0.0), (2.0, 1.0), (1.0, 1.0), (1.0, 2.0), (0.0, 1.0))
 RECENT = (0.0, 0.5, 1.0)
 JOINED = (
@@ -37,7 +37,16 @@ JOINED = (
     ("rrf", "mmr 0.5", 40),
 )
 """How the lists of several queries are joined, what is reranked, and how deep."""
-_GO_ON, _FINALISTS = 3, 6
+
+ALONE = (
+    ("rrf", "none", 0),
+    ("rrf", "question", 40),
+    ("rrf", "question", 15),
+    ("rrf", "mmr 0.8", 40),
+    ("rrf", "mmr 0.5", 40),
+)
+"""The same where a question is one query, so that there is nothing to join."""
+_FINALISTS = 4
 
 Held = Sequence[tuple[Index, dict[str, list[Asked]]]]
 
@@ -123,52 +132,53 @@ def rows_of(held: Held, every: Iterable[Settings], known: dict[str, Question]) -
     ]
 
 
+def joined_for(expand: str) -> tuple[tuple[str, str, int], ...]:
+    return ALONE if expand in ("none", "dates") else JOINED
+
+
 def best_of(rows: Iterable[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: (-row.aim, -row.hit, -row.facts, str(row.settings)))
 
 
-def ways_of(rows: Iterable[Row], count: int) -> list[Settings]:
-    """The first settings of the best rows that differ in how chunks are cut or questions rewritten."""
-    ways: dict[tuple[int, int, str], Settings] = {}
-    for row in best_of(rows):
-        at = row.settings
-        ways.setdefault((at.chunk, at.overlap, at.expand), at)
-    return list(ways.values())[:count]
+def tuned(worlds: Sequence[World], embedder: Embedder, *, first: int, final: int) -> tuple[list[Row], Row, Row]:
+    """Every row tried, and the best with plain and with planned queries on `final` households.
 
-
-def tuned(worlds: Sequence[World], embedder: Embedder, *, first: int, final: int) -> tuple[list[Row], Row]:
-    """Every row tried, and the best on `final` households; rounds one and two look at `first` of them."""
+    Rounds one and two look at `first` of them.
+    """
     known = {q.id: q for w in worlds for q in w.questions if q.facts}
     began = time.perf_counter()
+
+    def told(what: str, found: Sequence[Row]) -> None:
+        say(f"{what}: best of {len(found)} {found[0].aim:.3f} ({time.perf_counter() - began:.0f} s)")
+
     rows: list[Row] = []
     for size, overlap in CUTS:
         base = Settings(chunk=size, overlap=overlap)
         held = list(indexed(worlds[:first], base, embedder, EXPANSIONS))
         tried = [
             replace(base, expand=e, weight_recent=n, join=j, rerank=r, depth=d)
-            for e, n, (j, r, d) in product(EXPANSIONS, RECENT[:2], JOINED[:4])
+            for e, n in product(EXPANSIONS, RECENT[:2])
+            for j, r, d in joined_for(e)[:4]
         ]
-        found = best_of(rows_of(held, tried, known))
-        rows += found
-        say(f"chunks of {size}/{overlap}: best {found[0].aim:.3f} ({time.perf_counter() - began:.0f} s)")
-    for way in ways_of(rows, _GO_ON):
+        rows += (found := best_of(rows_of(held, tried, known)))
+        told(f"chunks of {size}/{overlap}", found)
+    best = []
+    for family in (PLAIN, PLANNED):
+        way = best_of(row for row in rows if row.settings.expand in family)[0].settings
         held = list(indexed(worlds[:first], way, embedder, [way.expand]))
         tried = [
             replace(
                 way, k=k, rrf=c, weight_bm25=w[0], weight_embedding=w[1], weight_recent=n, join=j, rerank=r, depth=d
             )
-            for k, c, w, n, (j, r, d) in product(KS, CONSTANTS, WEIGHTS, RECENT, JOINED)
+            for k, c, w, n, (j, r, d) in product(KS, CONSTANTS, WEIGHTS, RECENT, joined_for(way.expand))
         ]
-        found = best_of(rows_of(held, tried, known))
-        rows += found
-        say(f"{way.expand}, {way.chunk}/{way.overlap}: best {found[0].aim:.3f} ({time.perf_counter() - began:.0f} s)")
-    last: list[Row] = []
-    order = [row.settings for row in best_of(rows)[:_FINALISTS]]
-    for way in dict.fromkeys((at.chunk, at.overlap) for at in order):
-        mine = [at for at in order if (at.chunk, at.overlap) == way]
-        expansions = list(dict.fromkeys(at.expand for at in mine))
-        last += rows_of(list(indexed(worlds[:final], mine[0], embedder, expansions)), mine, known)
-    return rows + last, best_of(last)[0]
+        rows += (found := best_of(rows_of(held, tried, known)))
+        told(f"{way.expand}, {way.chunk}/{way.overlap}", found)
+        finalists = [row.settings for row in found[:_FINALISTS]]
+        held = list(indexed(worlds[:final], way, embedder, [way.expand]))
+        rows += (last := best_of(rows_of(held, finalists, known)))
+        best.append(last[0])
+    return rows, best[0], best[1]
 
 
 def threshold_of(have: Sequence[float], lack: Sequence[float]) -> tuple[float, float, float]:
