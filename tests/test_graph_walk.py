@@ -27,7 +27,7 @@ from gateway.graph.adjacency import (
     in_view,
 )
 from gateway.graph.changes import updated
-from gateway.graph.communities import communities
+from gateway.graph.communities import communities, communities_within
 from gateway.graph.packed import Packed, pack, unpack
 from gateway.graph.system import make_system
 from gateway.graph.walk import Ranking, walk
@@ -483,7 +483,7 @@ HASHED = """
 import hashlib, json, sys
 from gateway.graph.adjacency import build
 from gateway.graph.assemble import assemble
-from gateway.graph.communities import communities
+from gateway.graph.communities import communities, communities_within
 from gateway.graph.packed import pack
 from gateway.graph.walk import walk
 from gateway.model import Chain, Edge, Link, Vertex
@@ -532,3 +532,17 @@ def test_communities_never_join_what_only_a_refuted_edge_joins():
     found = communities(build([link("a:a", "b:b", 0.9), link("b:b", "c:c", 0.9, refuted=True)], everything))
     assert found.label.tolist() == [0, 0, 2]
     assert communities(build([], everything)).label.size == 0
+
+
+def test_communities_within_are_those_of_that_part_as_a_graph_of_its_own():
+    links = [link("a:1", "a:2", 0.9), link("a:2", "a:3", 0.9), link("a:3", "b:1", 0.1), link("b:1", "b:2", 0.8)]
+    whole = build([*links, link("b:2", "c:1", 0.9), link("c:1", "a:1", 0.9)], everything)
+    part = [whole.id_of(name) for name in ("a:1", "a:2", "a:3", "b:1", "b:2")]
+    alone = build(links, everything)
+    found = [sorted(whole.names[vertex] for vertex in group) for group in communities_within(whole, part)]
+    assert found == [["a:1", "a:2", "a:3"], ["b:1", "b:2"]]
+    label = communities(alone).label.tolist()
+    assert found == [
+        [alone.names[i] for i, one in enumerate(label) if one == smallest] for smallest in sorted(set(label))
+    ]
+    assert communities_within(whole, ()) == ()

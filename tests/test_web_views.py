@@ -22,6 +22,7 @@ from gateway.web.chart import ChartLink, draw_chart, read_chain
 from gateway.web.draw import draw_trend
 from gateway.web.headline import headline
 from gateway.web.learning import read_learning
+from gateway.web.together import read_together
 from gateway.web.trend import TREND_DAYS, Point, Trend, read_trend
 from gateway.web.views import front_page
 from tests.web_home import (
@@ -557,3 +558,16 @@ def test_day_rows_of_this_home_lie_on_local_midnights():
         day_interval("2026-07-08", ZONES).start_ms,
         day_interval("2026-07-08", ZONES).end_ms,
     )
+
+
+def test_what_belongs_together_names_each_thing_once_and_a_pet_first(reader):
+    groups = read_together(reader, now_ms=NOW_MS)
+    things = [thing for group in groups for thing in group.things]
+    assert len(things) == len(set(things))
+    assert groups[0].things[0] in {"Luna", "Max", "Odd"}
+    assert all(len(group.things) > 1 and not any(":" in thing for thing in group.things) for group in groups)
+
+
+def test_nothing_belongs_together_where_nothing_is_on_file(fresh):
+    with fresh.snapshot() as reader:
+        assert all(len(group.things) > 1 for group in read_together(reader, now_ms=NOW_MS))

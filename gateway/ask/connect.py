@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from gateway.ask.adjacency import LARGE_ERROR, LARGE_PAIRS, walkable_in
 from gateway.graph.adjacency import Graph, build, in_view
 from gateway.graph.assemble import Subgraph, assemble
+from gateway.graph.communities import communities_within
 from gateway.graph.walk import Ranking, walk
 
 if TYPE_CHECKING:
@@ -105,5 +106,8 @@ def _account(graph: Graph, ranking: Ranking, subgraph: Subgraph) -> Iterable[str
     yield f"tree: cost {subgraph.cost:.6g}, lower bound {subgraph.bound:.6g}, gap {100 * subgraph.gap:.2f} %"
     for ref in subgraph.edges:
         yield f"  {ref.key}"
+    connected = [found for name in subgraph.vertices if (found := graph.id_of(name)) is not None]
+    for group in communities_within(graph, connected):
+        yield f"belong together: {', '.join(graph.names[found] for found in sorted(group))}"
     for miss in subgraph.near_misses:
         yield f"near miss: {miss.what}: {miss.reason}"

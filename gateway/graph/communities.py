@@ -11,6 +11,7 @@ van Eck (2019) refine theirs.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,9 +19,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from gateway.graph.adjacency import Graph
+from gateway.graph.adjacency import Graph, from_arrays
+from gateway.graph.names import Names
 
-__all__ = ["Communities", "communities"]
+__all__ = ["Communities", "communities", "communities_within"]
 
 _Weights = list[dict[int, float]]
 
@@ -67,6 +69,23 @@ def communities(graph: Graph) -> Communities:
         weights = _aggregated(weights, merged.tolist())
     final = _connected_parts(graph, label)
     return Communities(final, _modularity(graph, final))
+
+
+def communities_within(graph: Graph, vertex_ids: Iterable[int]) -> tuple[frozenset[int], ...]:
+    """The communities of the part of a graph that some of its vertices span, by smallest id."""
+    ids = sorted(set(vertex_ids))
+    number = {vertex: index for index, vertex in enumerate(ids)}
+    pairs = graph.pairs_within(ids)
+    part = from_arrays(
+        Names.of(graph.names[vertex] for vertex in ids),
+        np.array([number[vertex] for vertex in pairs.tails.tolist()], dtype=np.int32),
+        np.array([number[vertex] for vertex in pairs.heads.tolist()], dtype=np.int32),
+        pairs.belief,
+    )
+    groups: dict[int, set[int]] = {}
+    for vertex, label in zip(ids, communities(part).label.tolist(), strict=True):
+        groups.setdefault(label, set()).add(vertex)
+    return tuple(frozenset(groups[label]) for label in sorted(groups))
 
 
 def _local_moves(weights: _Weights) -> list[int]:

@@ -32,6 +32,7 @@ from gateway.web.notices import changed_words
 from gateway.web.radio import radio_page
 from gateway.web.render import asset, page
 from gateway.web.services import Services, is_number
+from gateway.web.together import read_together
 from gateway.web.trend import read_trend
 from gateway.web.views import (
     dead_letter_lines,
@@ -160,6 +161,12 @@ class _Pages:
             raise HTTPException(404)
         return page(self._services, "learning.html", view=view)
 
+    def together(self, request: Request) -> Response:  # noqa: ARG002  # every endpoint takes the request
+        """Which things on file belong together."""
+        with self._services.snapshot() as reader:
+            groups = read_together(reader, now_ms=self._services.now_ms())
+        return page(self._services, "together.html", groups=groups)
+
     def dead_letters(self, request: Request) -> Response:  # noqa: ARG002  # every endpoint takes the request
         """The latest messages that could not be read, with reason and first bytes."""
         with self._services.snapshot() as reader:
@@ -247,6 +254,7 @@ def create_app(services: Services) -> Starlette:
             Route("/device/{device}", pages.device),
             Route("/series/{series}", pages.series),
             Route("/learning/{pet}", pages.learning),
+            Route("/together", pages.together),
             Route("/deadletters", pages.dead_letters),
             Route("/radio", pages.radio),
             Route("/marks", pages.marks),
