@@ -12,7 +12,6 @@ from gateway.ask.adjacency import LARGE_ERROR
 from gateway.ask.connect import household_view
 from gateway.ask.records import vertex_words
 from gateway.ask.scene import Scene
-from gateway.graph.assemble import CANDIDATES
 from gateway.graph.communities import communities_within
 from gateway.graph.walk import walk
 from gateway.model import Interval
@@ -22,6 +21,9 @@ __all__ = ["Together", "read_together"]
 
 _VIEW_MS = 30 * 86_400_000
 """What was valid in the last thirty days: the foods and visitors of now."""
+
+_NEAREST = 200
+"""Vertices that are grouped: so many hold nearly all of the walk's mass, in a home of any size."""
 
 _SHOWN = 12
 
@@ -44,7 +46,7 @@ def read_together(reader: Reader, *, now_ms: int) -> tuple[Together, ...]:
     pets = frozenset(found for pet in scene.home.pets if (found := graph.id_of(f"pet:{pet.id}")) is not None)
     if not pets:
         return ()
-    nearest = walk(graph, pets, tol=LARGE_ERROR).top(CANDIDATES)
+    nearest = walk(graph, pets, tol=LARGE_ERROR).top(_NEAREST)
     labels = reader.vertex_labels()
     groups = []
     for members in communities_within(graph, {*nearest, *pets}):
