@@ -407,6 +407,17 @@ def test_litter_visits_are_asked_about_like_any_series(database):
     assert any(ref.text == "day:luna.litter/2026-07-22" for claim in answer.claims for ref in claim.refs)
 
 
+@pytest.mark.parametrize("question", ["How much does Luna weigh?", "Has Luna lost weight?"])
+def test_a_weight_by_a_device_is_said_with_its_record(database, question):
+    command(database, "bind", device="petkit-hall", pets="luna", at="2026-07-01", at_ms=T3)
+    hear(database, mqtt(PETKIT, PETKIT_WEIGHT, T3))
+    with database.snapshot() as reader:
+        answer = ask(question, reader, now_ms=T3 + HOUR)
+    (claim,) = answer.claims
+    assert claim.text == "Last weighed Jul 22, 12:02: 2.13 kg"
+    assert [ref.text for ref in claim.refs] == ["event:petkit-hall/petkit-litter/4_10000001_1784736135.9.weight"]
+
+
 def test_an_export_holds_such_rows(database, tmp_path):
     hear(database, mqtt(SUREPET, SUREPET_LINE, T2))
     with database.snapshot() as reader:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from gateway.ask.change import not_captured
 from gateway.ask.figures import Total, cite_of, compare_window, total_of
 from gateway.ask.floors import say_floors
+from gateway.ask.weighed import last_weighing, say_weighings
 from gateway.ask.wording import (
     amount,
     being,
@@ -249,12 +250,16 @@ def _uncovered(asked: _Asked, part: _Part, total: Total | None) -> None:
 
 
 def logged_level(scene: Scene, draft: Draft, pet: Pet, observed: Property) -> None:
-    """What people logged last of a property no device here measures."""
+    """What people logged last of a property, or what a device weighed since."""
     entries = [
         entry
         for entry in scene.reader.texts(("log",), until_ms=scene.now_ms, pet=pet.id)
         if entry.pet == pet.id and _logs(scene, entry, observed)
     ]
+    weighed = last_weighing(scene, pet) if observed.id == "weight" else None
+    if weighed is not None and (not entries or weighed.start_ms > (entries[-1].at_ms or 0)):
+        say_weighings(scene, draft, pet)
+        return
     if not entries:
         kind = scene.ontology.device_kinds[observed.captured_by[0]]
         draft.say(

@@ -13,6 +13,7 @@ from gateway.ask.energy import same_energy
 from gateway.ask.figures import Figure, also_text, change_text, cite_of, compare_window
 from gateway.ask.gaps import say_gap
 from gateway.ask.thin import say_thin
+from gateway.ask.weighed import say_weighings
 from gateway.ask.wording import being, day, day_range, first_upper, is_or_are, joined, per_day, percent, possessive
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import add_days
@@ -68,6 +69,8 @@ def not_captured(scene: Scene, draft: Draft, pet: Pet, observed: Property) -> bo
 
 def figure_seen(scene: Scene, draft: Draft, pet: Pet, observed: Property, window: Window) -> Figure | None:
     """The window against the pet's usual; None, with the reason said, where nothing records it or has yet."""
+    if observed.id == "weight" and say_weighings(scene, draft, pet):
+        return None  # readings, not days: what they are is said, and a fall is watched by its own floor
     if not_captured(scene, draft, pet, observed):
         return None
     figure = compare_window(scene, pet, observed, window)
