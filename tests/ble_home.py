@@ -13,6 +13,7 @@ from gateway.links.advertisement import Advertisement
 from gateway.links.ble import BleLink
 from gateway.links.ble_identity import RadioKey
 from gateway.links.ble_radio import Radio
+from gateway.links.clock import SystemClock
 from gateway.links.inbox import Inbox
 from gateway.links.ingest import CommitRule, Ingest, Links
 from gateway.links.rollups import Rollups
@@ -82,13 +83,14 @@ class Home:
 
 @contextlib.asynccontextmanager
 async def home(
-    bluez: FakeBluez,
+    bluez: FakeBluez | None,
     folder: Path,
     *,
     adapter: str = "hci0",
     keys: tuple[RadioKey, ...] = (),
     wanted=lambda _advertisement: True,
-    clock: HandClock | None = None,
+    clock: HandClock | SystemClock | None = None,
+    radio: Radio | None = None,
 ) -> AsyncIterator[Home]:
     """A hub without MQTT: radio, handover, ingest, database."""
     clock = clock or HandClock()
@@ -107,7 +109,7 @@ async def home(
 
         link = BleLink(
             adapter,
-            radio=Radio(connect_s=2.0, answer_s=2.0),
+            radio=radio or Radio(connect_s=2.0, answer_s=2.0),
             clock=clock,
             inbox=inbox,
             heard=heard,

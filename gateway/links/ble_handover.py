@@ -116,11 +116,12 @@ class Handover:
             if await self._take_notified() or self._mark_due:
                 settled_s = None
                 continue
-            if settled_s is None:
-                settled_s = self._clock.steady_s()
-            wait_s = LINGER_S if held == 0 and not self._under_way else SETTLE_S
-            if self._clock.steady_s() - settled_s >= wait_s or not await self._wait(wait_s):
+            now_s = self._clock.steady_s()
+            settled_s = now_s if settled_s is None else settled_s
+            # A device whose answer is an old one still holds what it has just been freed of: it is asked again.
+            if now_s - settled_s >= (LINGER_S if held == 0 and not self._under_way else SETTLE_S):
                 break
+            await self._wait(LINGER_S)
         await self._write_mark_if_due()
 
     async def _wait(self, wait_s: float) -> bool:

@@ -41,6 +41,12 @@ def _told_as(what: str) -> Iterator[None]:
         yield
     except RadioError:
         raise
+    except asyncio.CancelledError as gone:
+        # A stack that cancels its own answer when the link goes would else end our task without a word.
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise RadioError(f"{what}, but the radio gave up") from gone
     except Exception as problem:  # bleak hands through what its bus, its parser and its asserts raise
         raise RadioError(f"{what}, but: {type(problem).__name__}: {str(problem)[:200]}") from problem
 
