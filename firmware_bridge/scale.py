@@ -70,8 +70,8 @@ class Scale:
     settle_ms : int
         So much quiet is a plateau.
     hold_ms : int
-        Above 0 where the stream sends on change only: a value that stood for so long is a plateau. A
-        stream that is polled, however slowly, has 0: there a value may lie in the midst of a visit.
+        Above 0 where the stream may send on change only: a value that stood for so long, and
+        clearly longer than values follow each other, is a plateau.
     low_mg, high_mg : int
         Samples outside are set aside.
     fastest_mg_s : int
@@ -195,7 +195,7 @@ class Scale:
     # --- state --------------------------------------------------------------------------
 
     def save(self) -> bytes:
-        """The whole state, 233 bytes."""
+        """The whole state, 241 bytes."""
         return pack_state(self._settle, self, _FIELDS)
 
     def restore(self, raw: bytes) -> None:

@@ -3,7 +3,8 @@
 A plateau is a level that holds within ``half`` for ``settle_ms``: food at rest does, an animal
 that touches the bowl does not. While it holds, the level follows the cell's drift (5 to 10 g a
 day) and a single sample far from it is nonsense (2^n - 1, 0, a flipped sign), not a movement.
-A stream that sends on change only (``hold_ms`` above 0) has each value stand until the next.
+Where a stream may send on change only (``hold_ms`` above 0), a value that stood clearly longer
+than values follow each other is a plateau of its own.
 
 Pure, integers (mg, ms), no allocation a sample. Runs on CPython and MicroPython. The whole
 state is the fields named in ``FIELDS``.
@@ -28,12 +29,13 @@ _HEAVIER_MS = 1_800_000
 _CALM_MS = 60_000
 _CONFIRM_MS = 600_000
 """A lone value that stands so long is believed, whatever it looks like."""
+_STEPS = 3
 _POLL_MS = 300_000
 """The slowest stream that is polled; a longer silence means that nothing changed."""
 
 FIELDS = (
     "last_ms", "last_mg", "level", "before", "known", "quiet", "half", "odd_ms", "odd_mg", "left_ms", "from_ms",
-    "first", "sum", "n", "follow_ms", "wider_ms", "widest", "calm_ms", "rejected",
+    "first", "sum", "n", "follow_ms", "wider_ms", "widest", "calm_ms", "step_ms", "rejected",
 )  # fmt: skip
 TIMES = ("last_ms", "odd_ms", "left_ms", "from_ms", "follow_ms", "wider_ms", "calm_ms")
 
@@ -74,8 +76,8 @@ class Settle:
     settle_ms : int
         How long a level must hold to be a plateau.
     hold_ms : int
-        Above 0: a value that was not followed by another for so long stood all the time.
-        0: the stream is polled, fast or slowly, and a silence is an interruption.
+        Above 0: a value that was not followed by another for so long, and for three of the
+        stream's usual steps, stood all the time. 0: a silence is an interruption.
     low_mg, high_mg : int
         What lies outside is set aside: no such load can stand there.
     sway_bits : int
@@ -111,6 +113,7 @@ class Settle:
         self._high = high_mg
         self._sway = sway_bits
         self.last_ms = self.odd_ms = self.left_ms = self.from_ms = self.follow_ms = self.wider_ms = self.calm_ms = -1
+        self.step_ms = -1
         self.last_mg = self.level = self.before = self.odd_mg = self.first = self.sum = self.n = 0
         self.widest = self.rejected = 0
         self.known = self.quiet = 0
@@ -144,7 +147,12 @@ class Settle:
         if mg is None and self.quiet:
             if stood_ms < _CONFIRM_MS:
                 return False  # a lone value: the next one will tell
-        elif stood_ms < self._hold_ms or (stood_ms < _CONFIRM_MS and self._suspicious(self.last_mg)):
+        elif stood_ms < _CONFIRM_MS and (
+            stood_ms < self._hold_ms
+            or self.step_ms < 0
+            or stood_ms < _STEPS * self.step_ms
+            or self._suspicious(self.last_mg)
+        ):
             return False
         if mg is not None and self.quiet and -self.half <= mg - self.level <= self.half:
             return False  # it came back: nonsense
@@ -160,6 +168,10 @@ class Settle:
     def take(self, at_ms: int, mg: int) -> int:
         """One sample that was not refused: ``STILL``, ``MOVED``, ``BUSY`` or ``SETTLED``."""
         before_ms = self.last_ms
+        step_ms = at_ms - before_ms
+        if before_ms >= 0 and step_ms:  # the shortest of late; it grows again by an eighth a sample
+            grown_ms = self.step_ms + (self.step_ms >> 3) + 1
+            self.step_ms = step_ms if self.step_ms < 0 else min(step_ms, grown_ms)
         self.last_ms, self.last_mg = at_ms, mg
         if self.quiet:
             return self._take_quiet(at_ms, mg, before_ms)
