@@ -4,6 +4,8 @@ With ``peripheral`` the one place that imports what only a board has; everything
 plain objects and callables.
 """
 
+from time import gmtime, time
+
 import network  # type: ignore[import-not-found]  # MicroPython's own, as all of these
 import ntptime  # type: ignore[import-not-found]
 from machine import ADC, I2C, WDT, Pin, disable_irq, enable_irq  # type: ignore[import-not-found]
@@ -13,13 +15,8 @@ from firmware_bridge.kinds import BATTERY_UNKNOWN
 from firmware_bridge.lis3dh import Lis3dh
 from firmware_bridge.steady import pause_ms
 
-try:
-    from time import time
-except ImportError:  # a port without a clock
-    time = None  # type: ignore[assignment]
-
 _CURVE = ((4_200, 1000), (3_950, 750), (3_750, 400), (3_600, 100), (3_300, 0))
-_EPOCH_2000_S = 946_684_800
+_EPOCH_S = 946_684_800 if gmtime(0)[0] == 2000 else 0  # some ports count from 2000
 _WATCHDOG_MS = 60_000
 _JOIN_TRIES = 100
 
@@ -111,6 +108,4 @@ class WallClock:
     def __call__(self) -> int | None:
         if not self._known:
             return None
-        now_s = int(time())
-        # Some ports count from 2000.
-        return (now_s if now_s > _EPOCH_2000_S else now_s + _EPOCH_2000_S) * 1000
+        return (int(time()) + _EPOCH_S) * 1000

@@ -1,4 +1,4 @@
-"""Load-cell samples to what happened at a bowl: meals, refills, tare, plateaus; and pets weighed.
+"""Load-cell samples to what happened at a bowl: meals, refills, tare, plateaus.
 
 In go samples (ms, mg), ten a second or one when it changes; out come Wire 1 records as
 ``(kind, at_ms, values)``, the arguments of ``Outbox.put``. A visit is a run of movements with

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ARCHITECTURE = ROOT / "ARCHITECTURE.md"
 PACKAGES = ("firmware_bridge", "gateway", "device_sim")
 _MAP = re.compile(r"(<!-- map[^\n]*-->\n)(.*?)(<!-- end -->)", re.DOTALL)
-_LINE = re.compile(r"^\| `([a-z_/]+\.py)` \|", re.MULTILINE)
+_LINE = re.compile(r"^\| `([a-z0-9_/]+\.py)` \|", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=\.)\s")  # a promise may begin with its question
 
 

@@ -182,6 +182,28 @@ def test_every_reason_counter_topic_and_limit_of_the_wire_is_documented():
         assert re.search(rf"\b{limit}\b", limits), limit
 
 
+def test_every_setting_of_a_device_is_documented_and_the_example_has_what_a_bowl_needs():
+    """Read from the source: an entry point imports what only a board has."""
+    asked: set[str] = set()
+    needed: dict[str, set[str]] = {}
+    for name in ("bowl", "tracker", "bridge", "board"):
+        tree = ast.parse((ROOT / "firmware_bridge" / f"{name}.py").read_text("utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict):
+                needed[name] = needed.get(name, set()) | {ast.literal_eval(key) for key in node.value.keys if key}
+            if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "settings":
+                asked.add(ast.literal_eval(node.slice))
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "settings.get":
+                asked.add(ast.literal_eval(node.args[0]))
+    told = section(text_of("maker"), "## Building a bowl, a tracker, a bridge")
+    documented = {row[0].strip("`"): row[1] for row in rows(told) if row[0].startswith("`") and ".py" not in row[0]}
+    assert set(documented) == asked | set().union(*needed.values())
+    for name, keys in needed.items():
+        assert all("all" in documented[key] or name in documented[key] for key in keys), name
+    (example,) = fences(text_of("maker"), "json device bowl")
+    assert set(json.loads(example)) == needed["bowl"]
+
+
 def test_every_simulator_option_is_documented():
     from device_sim.__main__ import _parser as simulator  # noqa: PLC0415  # two parsers, one name
 
