@@ -43,6 +43,7 @@ class Placed:
 
 
 _AHEAD_MS = 86_400_000
+_UNHEARD = BootClock()
 
 
 def _date(clock: BootClock, uptime_ms: int, *, received_ms: int, wall_offset_ms: int | None = None) -> Dated | None:
@@ -72,12 +73,13 @@ class _Clocks:
     narrowing: bool
 
     def of(self, boot: int) -> BootClock:
-        return self.of_boot.get(boot, BootClock())
+        return self.of_boot.get(boot, _UNHEARD)
 
 
 def _learn(tx: Transaction, device: str, readings: list[Reading]) -> _Clocks:
     """Take in what a batch says about the clocks of one device's boots."""
-    clocks = {row.boot: BootClock(row.anchors, row.wall) for row in tx.boots(device)}
+    spoken = {reading.header.boot for reading in readings if reading.header is not None}
+    clocks = _clocks(tx, device, only=tuple(sorted(spoken)))  # a device may have had a thousand boots
     heard: dict[int, list[Heard]] = defaultdict(list)
     for reading in readings:
         if reading.header is not None and reading.sent_ms is not None and not reading.retained:
@@ -85,7 +87,7 @@ def _learn(tx: Transaction, device: str, readings: list[Reading]) -> _Clocks:
     moved: list[DatedFrame] = []
     narrowing = False
     for boot, messages in sorted(heard.items()):
-        before = clocks.get(boot, BootClock())
+        before = clocks.get(boot, _UNHEARD)
         after = before.learn(messages)
         if after == before:
             # What was heard while the hub's own clock stood days behind could not be dated by it.
@@ -101,6 +103,10 @@ def _learn(tx: Transaction, device: str, readings: list[Reading]) -> _Clocks:
             moved += _redated(tx.frames_of_boot(device, boot, datings=("offset",)), after)
         narrowing = narrowing or not before.known or tightened or set_by_ms != 0 or tx.has_bracketed(device, boot)
     return _Clocks(clocks, tuple(moved), narrowing)
+
+
+def _clocks(tx: Transaction, device: str, *, only: tuple[int, ...] | None = None) -> dict[int, BootClock]:
+    return {row.boot: BootClock(row.anchors, row.wall) for row in tx.boots(device, only=only)}
 
 
 def _tightened(before: BootClock, after: BootClock) -> bool:
@@ -242,6 +248,7 @@ def place(tx: Transaction, readings: tuple[Reading, ...]) -> Placed:
         redated += len(clocks.moved)
         unheard = any(row.dating == "bracket" and not clocks.of(row.boot or 0).known for row in stored)
         if unheard or clocks.narrowing:
+            clocks = replace(clocks, of_boot=_clocks(tx, device))
             narrowed = _bracketed(tx, device, clocks, now_ms=max(reading.raw.received_ms for reading in own))
             _move(tx, narrowed, touched)
             redated += sum(row.ref not in known for row in narrowed)

@@ -74,11 +74,13 @@ class DeliveryReads:
 
     _db: sqlite3.Connection
 
-    def boots(self, device: str) -> tuple[BootRow, ...]:
-        """What is known of the clocks of a device's boots, by boot."""
+    def boots(self, device: str, *, only: tuple[int, ...] | None = None) -> tuple[BootRow, ...]:
+        """What is known of the clocks of a device's boots (of these alone), by boot."""
+        marks = "" if only is None else f"AND boot IN ({', '.join('?' for _ in only)}) "
         rows = self._db.execute(
-            "SELECT device, boot, anchors, wall_uptime_ms, wall_offset_ms FROM boot WHERE device = ? ORDER BY boot",
-            (device,),
+            f"SELECT device, boot, anchors, wall_uptime_ms, wall_offset_ms FROM boot WHERE device = ? {marks}"
+            "ORDER BY boot",
+            (device, *(only or ())),
         )
         return tuple(
             BootRow(

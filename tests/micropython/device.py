@@ -1,6 +1,6 @@
 """A device for the tests: takes records, brings them to the hub, ends when all are marked.
 
-Usage: micropython -m device PORT DEVICE COUNT SLOTS DEADLINE_MS. Prints
+Usage: micropython -m device PORT DEVICE COUNT SLOTS DEADLINE_MS [AUTHORITY NAME]. Prints
 ``drained N connects C dropped D`` or ``late N ...``.
 """
 
@@ -15,6 +15,12 @@ from firmware_bridge.uplink import Uplink
 
 port, count, slots, deadline_ms = int(sys.argv[1]), int(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
 device = sys.argv[2]
+trust = None
+if len(sys.argv) > 6:
+    from firmware_bridge.tls import Trust, authority
+
+    with open(sys.argv[6], "rb") as file:  # noqa: PTH123 (no pathlib there)
+        trust = Trust(authority(file.read()), sys.argv[7])
 clock = SteadyClock()
 gc.collect()
 gc.threshold(4_096)  # early and often keeps 64 kB from splintering
@@ -29,6 +35,7 @@ uplink = Uplink(
     hello=("tests", "1", 0),
     keepalive_s=4,
     wait_ms=2_000,
+    trust=trust,
 )
 uplink.say_hello()
 taken = 1
