@@ -210,3 +210,16 @@ def test_a_stay_at_a_place_whose_kind_carries_an_agent_is_a_candidate_too():
     found = search(links)
     assert causes(found) == ["place:bellas"]
     assert len(found.chains[0].links) == 5
+
+
+def test_a_group_that_only_a_tolerated_member_brings_onto_a_label_is_tolerated_too():
+    knowledge_of_fish = [
+        link("group:fish", "may_cause[dog]", "condition:food_allergy"),
+        link("condition:food_allergy", "has_sign[dog]", "sign:itch"),
+        link("species:tuna", "is_a", "group:fish"),
+        link("pet:max", "tolerates", "species:tuna", 10),
+    ]
+    switched = food_switch(new=("species:tuna", "group:fish"), old=("species:beef",))
+    assert causes(search([*switched, *knowledge_of_fish])) == []
+    whole = food_switch(new=("group:fish",), old=("species:beef",))
+    assert causes(search([*whole, *knowledge_of_fish])) == ["food:new"], "fish of no named kind is not what was tried"

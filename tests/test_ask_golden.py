@@ -378,3 +378,31 @@ def test_a_name_nobody_here_bears_is_said_not_guessed(silent_pet, tmp_path):
 def test_an_answer_is_the_same_json_twice(tmp_path):
     with clear_change(tmp_path) as (home, question):
         assert answer_json(home.ask(question)) == answer_json(home.ask(question))
+
+
+# --- receipts: a figure cites all it is computed from ------------------------------------------
+
+
+def test_rivals_are_all_named_with_their_dates_however_long_their_sources_are(tmp_path):
+    """A kennel and a food: the food's long source once took its date and the connection with it."""
+    with clear_change(tmp_path) as (home, question):
+        home.log("max", "boarding at Bella's", "2026-07-02", every="3d")
+        home.learn()
+        answer = home.ask(question)
+    told = [claim.kind for claim in answer.claims if claim.kind.endswith("_change")]
+    assert set(told) == {"food_change", "place_change"}
+    (connection,) = (claim for claim in answer.claims if claim.evidence_class is EvidenceClass.CONNECTION)
+    assert set(connection.about[2:]) == {"food:acme_chicken", "place:bellas"}
+
+
+def test_a_switch_cites_the_records_that_set_the_foods_and_no_meal(tmp_path):
+    with clear_change(tmp_path) as (home, question), Snapshot(home.path) as reader:
+        (change,) = (claim for claim in home.ask(question).claims if claim.kind == "food_change")
+        assert [reader.frame(ref).kind for ref in change.refs] == ["food_set", "food_set"]
+
+
+def test_what_a_pet_eats_now_is_looked_up_in_its_own_bowl(tmp_path):
+    with clear_change(tmp_path) as (home, _):
+        answer = home.ask("Is there chicken in what Max eats now?")
+    says(text_of(answer), "Yes, by its label", "Acme Chicken & Rice")
+    assert "Harbor" not in text_of(answer)

@@ -457,3 +457,21 @@ def test_a_device_that_serves_two_pets_moves_neithers_notices(tmp_path):
         save_days(database, shared, FIRST, totals)
         learn(database, add_days(FIRST, 99))
         assert rows_of(database)["finding"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "medicine"),
+    [
+        ("Metacam", "med:pain_relief"),
+        ("amoxicillin tablet", "med:antibiotic"),
+        ("rabies booster", "med:vaccine"),
+        ("half a white tablet", "med:half_a_white_tablet"),
+    ],
+)
+def test_a_logged_medicine_is_the_one_that_sources_speak_of(tmp_path, words, medicine):
+    kind = "vaccine" if "booster" in words else "medicine"
+    with opened(tmp_path / "home.db", MAX) as database, database.transaction() as tx:
+        tx.save_text(log(MAX, at(FIRST, 9), words, kind))
+        refresh_facts(tx, ONTOLOGY)
+        given = {e.head.name for e in tx.edges(from_ms=0, to_ms=2**62) if e.relation in ("takes", "treated_with")}
+    assert given == {medicine}

@@ -131,7 +131,9 @@ def quantity(scene: Scene, question: Question, draft: Draft, pet: Pet, window: W
             NoticeKind.SHORT,
             f"Nothing was recorded of {pet.name}'s {observed.owner} {dates}; that is not zero",
             slot=observed.id,
+            device=observed.captured_by[0],
         )
+        _look_at(scene, draft, pet, observed.captured_by[0])
         return
     total = total_of(scene, pet, observed, window)
     draft.say(NoticeKind.SHORT, _short(pet, observed, part.total, dates))
@@ -152,6 +154,14 @@ def quantity(scene: Scene, question: Question, draft: Draft, pet: Pet, window: W
     _uncovered(asked, part, total)
     if observed.caveat:
         draft.say(NoticeKind.CAUTION, observed.caveat)
+
+
+def _look_at(scene: Scene, draft: Draft, pet: Pet | None, kind: str) -> None:
+    """What to do about a device that heard nothing, and that the owner's own eyes count."""
+    plain = scene.ontology.device_kinds[kind].plain
+    draft.say(NoticeKind.NEXT, f"Next: check the {plain}'s battery and place")
+    if pet is not None:
+        draft.say(NoticeKind.CAUTION, f"What you saw of {pet.name} yourself counts, whatever the {plain} says")
 
 
 def _short(pet: Pet, observed: Property, total: int, dates: str) -> str:
@@ -475,10 +485,12 @@ def events_in(scene: Scene, draft: Draft, kind: str, window: Window, *, pet: Pet
             NoticeKind.SHORT,
             f"I can't tell: no {what} was recorded {dates}, which doesn't prove there was none",
             slot=kind,
+            device="food_bowl",
         )
         draft.paragraph()
         _lifted(scene, draft, window, device=device)
         _last_of(scene, draft, kind, pet=pet, device=device)
+        _look_at(scene, draft, pet, "food_bowl")
         return
     shared = any(len(event.pets) > 1 for event in found)
     draft.say(

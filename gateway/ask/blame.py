@@ -176,7 +176,10 @@ def _opening(
     if mine:
         chain = mine[0][0]
         moved, his = ("rose" if inquiry.way == "up" else "fell"), possessive(figure.pet)
-        return f"It may: {cause_words(scene, chain)} came before {his} {what} {moved}. That is no proof"
+        what_changed = cause_words(scene, chain)
+        if chain.slot in ("food", "place"):
+            return f"It may: {what_changed} came before {his} {what} {moved}. That is no proof"
+        return f"It may: {what_changed}, and then {his} {what} {moved}. That is no proof"
     if blocked:
         return f"{rose}, but you marked that link to {thing} wrong, so it is left out"
     if not found:

@@ -117,9 +117,7 @@ class _Search:
         links = tuple(path)
         if not all(_holds(link) for link in links):
             return False
-        denial = next(
-            (self.denials[link.edge.head.name] for link in links if link.edge.head.name in self.denials), None
-        )
+        denial = next((found for link in links if (found := self._denial(link)) is not None), None)
         if denial is not None:
             self.near.append(self._denied(denial, links[0], what or self.paths.name(cause)))
             return True
@@ -136,6 +134,20 @@ class _Search:
         else:
             self.chains.append(chain)
         return True
+
+    def _denial(self, link: Link) -> Link | None:
+        """What denies a link: its head, or, for a group on a label, every member that put it there."""
+        edge = link.edge
+        if edge.relation != "contains" or edge.head.type != "group":
+            return self.denials.get(edge.head.name)
+        held = [one for one in self.paths.of(edge.tail, "contains") if self._is_a(one.edge.head, edge.head)]
+        named = {piece.record for one in held for piece in one.evidence}
+        denied = [self.denials.get(one.edge.head.name) for one in held]
+        by_members = bool(held) and all(denied) and all(piece.record in named for piece in link.evidence)
+        return denied[0] if by_members else self.denials.get(edge.head.name)
+
+    def _is_a(self, member: Vertex, group: Vertex) -> bool:
+        return any(link.edge.head == group for link in self.paths.of(member, "is_a"))
 
     def _denied(self, denial: Link, exposure: Link, what: str) -> NearMiss:
         says = "is recorded as tolerated" if denial.edge.relation == "tolerates" else "was ruled out"

@@ -27,17 +27,25 @@ def date_of(scene: Scene, at_ms: int) -> str:
 
 
 def chain_claims(
-    scene: Scene, draft: Draft, chains: tuple[Chain, ...], links: dict[RecordRef, Link], *, rank: int, context: int
+    scene: Scene,
+    draft: Draft,
+    chains: tuple[Chain, ...],
+    links: dict[RecordRef, Link],
+    *,
+    rank: int,
+    context: int,
+    changed: int | None = None,
 ) -> list[str]:
     """Each link of one cause's chains with its own source, own data first, imported knowledge last.
 
     A cause may have several chains (two new ingredients): its exposure is said once, every
     ingredient that reaches the sign is named. What carries the chain is admitted together
     at ``rank``; how the sign looks, and how often the cause is behind it, is context at
-    ``context``. Returns the ids of what carries it.
+    ``context``. Among rivals the dated change itself stands at ``changed``, so that none of them
+    is dropped for want of words. Returns the ids of what carries it, the change first.
     """
     paths = [tuple(links[ref] for ref in chain.links) for chain in chains]
-    said = [_exposure_claim(scene, draft, chains[0], paths[0][0], rank)]
+    said = [_exposure_claim(scene, draft, chains[0], paths[0][0], rank if changed is None else changed)]
     if chains[0].slot == "food":
         for along in paths:
             said.extend(_label_claims(scene, draft, along, rank))

@@ -124,10 +124,14 @@ def _explain(scene: Scene, draft: Draft, figure: Figure, inquiry: Inquiry) -> No
     draft.paragraph()
     measured = figure_claim(scene, draft, figure, ranked=not connected.chains)
     causes = connected.by_cause()
-    as_usual(scene, draft, pet, figure.window, except_for=figure.observed.id, names=_BESIDE, rank=len(causes) + 3)
+    as_usual(scene, draft, pet, figure.window, except_for=figure.observed.id, names=_BESIDE, rank=len(causes) + 4)
     parts: list[str] = [] if measured is None else [measured]
-    for number, chains in enumerate(causes, start=1):
-        parts.extend(chain_claims(scene, draft, chains, connected.links, rank=number, context=len(causes) + 2))
+    changed = None if len(causes) == 1 else 1  # rivals: every dated change first, then each one's sources
+    for number, chains in enumerate(causes, start=1 if changed is None else 2):
+        told = chain_claims(
+            scene, draft, chains, connected.links, rank=number, context=len(causes) + 3, changed=changed
+        )
+        parts.extend(told if changed is None else told[:1])
     say_disagreements(scene, draft, inquiry.used())
     draft.paragraph()
     if connected.chains:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gateway.ask.absent import marked_wrong
+from gateway.ask.blame import exposures, say_exposures
 from gateway.ask.sources import cite, first_of, mentions, quote, quoted, subject_words
 from gateway.ask.wording import joined
 from gateway.dialogue import EvidenceClass, NoticeKind
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from gateway.ask.answer import Draft
     from gateway.ask.scene import Scene
     from gateway.dialogue import Question
-    from gateway.model import Food, Link, RecordRef
+    from gateway.model import Food, Link, Pet, RecordRef
     from gateway.stored import TextRecord
 
 __all__ = ["food_ok", "ingredients", "medicine_words", "normal_of", "sources_on"]
@@ -30,6 +31,7 @@ __all__ = ["food_ok", "ingredients", "medicine_words", "normal_of", "sources_on"
 _SHOWN = 3
 _FREE = frozenset({"free", "without", "no", "frei", "ohne", "sin", "libre"})
 """How English, German and Spanish ask for what is not in a food."""
+_WHICH = frozenset({"which", "welche", "welches", "cual", "cuales"})
 _JOINS = frozenset({"contains", "may_contain", "lists"})
 _FROM = frozenset({"derived_from", "fat_of", "hydrolysed_from", "is_a"})
 _SOURCED = ("may_cause", "side_effect", "treats", "prevents", "prone_to", "has_sign", "base_rate")
@@ -61,6 +63,9 @@ def ingredients(scene: Scene, question: Question, draft: Draft) -> None:
     known = {f"food:{food.id}": food for food in scene.home.foods}
     foods = [known[name] for name in (named or sorted(known)) if name in known]
     foods += [food for name in named if name in ("food:current", "food:previous") for food in _in_bowls(scene, name)]
+    eaters = () if named or _WHICH & {t.text for t in tokens_of(question.text)} else _eaters(scene, question)
+    if wanted and (eaten := _in_bowls(scene, "food:current", eaters)):
+        foods, named = eaten, [f"food:{food.id}" for food in eaten]
     labelled = [food for food in foods if _label_of(scene, food) is not None]
     unread = [food for food in foods if _label_of(scene, food) is None]
     if not labelled:
@@ -72,6 +77,8 @@ def ingredients(scene: Scene, question: Question, draft: Draft) -> None:
         _whole_labels(scene, draft, labelled)
     elif named:
         _contains(scene, draft, labelled, wanted)
+        for pet in eaters:
+            say_exposures(scene, draft, pet, exposures(scene, pet, tuple(f"food:{food.id}" for food in labelled))[-1:])
     else:
         _which(scene, draft, labelled, wanted, free=bool(_FREE & {t.text for t in tokens_of(question.text)}))
     if unread:
@@ -79,10 +86,17 @@ def ingredients(scene: Scene, question: Question, draft: Draft) -> None:
         draft.say(NoticeKind.ABSENCE, f"The label of {names} is not on file, so it can't be told", slot="label")
 
 
-def _in_bowls(scene: Scene, name: str) -> list[Food]:
-    """The foods the bowls hold now, or held before."""
+def _eaters(scene: Scene, question: Question) -> tuple[Pet, ...]:
+    """The pets a question names: "is there chicken in what Max eats?" is about the food of now."""
+    words = {token.text for token in tokens_of(question.text)}
+    asked = (pet for pet in scene.home.pets if pet.id in question.pets)
+    return tuple(pet for pet in asked if words & {token.text for token in tokens_of(pet.name)})
+
+
+def _in_bowls(scene: Scene, name: str, pets: tuple[Pet, ...] | None = None) -> list[Food]:
+    """The foods the bowls (of these pets) hold now, or held before."""
     found = {}
-    for pet in scene.home.pets:
+    for pet in scene.home.pets if pets is None else pets:
         periods = scene.reader.feedings(scene.home, pet.id)
         chosen = periods[-1:] if name == "food:current" else periods[-2:-1]
         for period in chosen:

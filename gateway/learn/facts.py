@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from gateway.model import Edge, Evidence, Mass, RecordRef, Vertex, stable_id
+from gateway.ontology.load import things
 from gateway.stored import Document, TextRecord
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ _SEEN = Mass(0.9)
 """A meal at the bowl that holds the food."""
 _DEFINED = Mass(1.0)
 """What the hub itself defines: which sign a measured series shows."""
+_ANY_MEDICINE = frozenset({"med:medicine", "med:supplement"})
+"""Words that say that something was given, and not what."""
 _HUB_READING = "How this hub reads its devices"
 
 
@@ -290,6 +293,18 @@ def _noted_facts(facts: Facts, tx: Transaction) -> None:
             facts.evidence.append(piece)
 
 
+def _medicine_named(title: str) -> str | None:
+    """The medicine the vocabulary knows an entry's words by ("Metacam" is pain relief), or None.
+
+    Sources speak of medicines by these names; a word such as "tablet" names none.
+    """
+    for match in things().lexicon.find(title):
+        for reading in match.readings:
+            if reading.kind == "med" and reading.target not in _ANY_MEDICINE:
+                return reading.target
+    return None
+
+
 def _log_head(entry: TextRecord, kind: LogKind, home: Household) -> Vertex:
     """What a log entry is about: the kind's own medicine, a named thing of the house, or its words."""
     if kind.med is not None:
@@ -299,7 +314,7 @@ def _log_head(entry: TextRecord, kind: LogKind, home: Household) -> Vertex:
         known = [
             medicine.id for medicine in home.medicines if medicine.id in named or stable_id(medicine.name) in named
         ]
-        return Vertex(f"med:{known[0] if known else named}")
+        return Vertex(f"med:{known[0]}" if known else _medicine_named(entry.title) or f"med:{named}")
     if kind.relation == "was_at":
         known = [place.id for place in home.places if place.id in named or stable_id(place.name) in named]
         return Vertex(f"place:{known[0] if known else named}")

@@ -235,7 +235,9 @@ def compare_again(
     if known is None:
         return None
     candidates = [day for day, is_base in zip(known.dates, known.base, strict=True) if is_base]
-    base = set(candidates) if len(candidates) == usual_days else _baseline(candidates, first, length, usual_days)
+    base = _baseline(candidates, first, length, usual_days)
+    if base is None and not night and len(candidates) == usual_days:
+        base = set(candidates)
     laid = None if base is None else _lay(
         rows, first, last, zone=zone, until_ms=until_ms, night=night, factors=factors, base=base
     )  # fmt: skip

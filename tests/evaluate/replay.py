@@ -483,6 +483,8 @@ def _last_event(case: _Case) -> Found:
     for event in case.events:
         if event.kind != kinds[case.claim["kind"]]:
             yield "misattributed", f"{event.ref} is a {event.kind}"
+        if case.values.get("amount", event.amount) != event.amount:
+            yield "unsupported", f"{event.ref} is of {event.amount} mg"
         if case.book.later_event(event, case.as_of_ms - 1):
             yield "stale", f"{event.ref} is not the latest"
         if f"{case.day_of(event.start_ms)}, {local_time(event.start_ms, case.book.zone)}" not in case.text:

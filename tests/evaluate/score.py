@@ -130,6 +130,11 @@ class Score:
         hit = retrieved(question, answer)
         self._count(f"a hops {hops}", hit, question)
         self._count("a all", hit, question)
+        if question.truth.causes and answer["chain"]:
+            true = {fact.edge for fact in question.facts}
+            told = [edge in true for edge in answer["chain"]]
+            self.shares["a chain links true"].right += sum(told)
+            self.shares["a chain links true"].of += len(told)
         if question.hops > 1:
             self.shares["a multi"].add(hit)
             self.shares["a multi, in claims alone"].add(retrieved(question, answer, visible=True))

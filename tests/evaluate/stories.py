@@ -538,6 +538,7 @@ def tolerated(home: Home) -> Story:
     home.feed(story.pet, made, _before(story))
     story.foods.append(made)
     home.note(story.pet, f"Re-fed {story.trigger[0]} 14 d, no flare. Skin good.", 66)
+    story.has.add("note")
     story.never.append(f"food:{made.id}")
     story.blamed.append((f"food:{made.id}", made.name))
     return story
@@ -555,6 +556,7 @@ def ruled_out_beside_a_lapse(home: Home) -> Story:
     home.feed(story.pet, made, _before(story))
     story.foods.append(made)
     home.note(story.pet, "Diet trial done, food allergy ruled out.", 60)
+    story.has.add("note")
     story.never.append(f"food:{made.id}")
     _lapse(story)
     return story

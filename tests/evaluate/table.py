@@ -1,0 +1,200 @@
+"""The table: tallies in, Markdown out; and the writing of it into the documents' marked places."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from tests.evaluate.cases import Cover, World, covered
+from tests.evaluate.mutate import Caught
+from tests.evaluate.score import Score, Share
+
+__all__ = ["Stack", "ablation_table", "main_table", "mutation_table", "read_stack", "readme_lines", "written"]
+
+_COMMAND = "`make evaluate`"
+_ROWS = (
+    # figure, what it says, goal
+    ("a hops 1", "(a) every fact retrieved, 1 hop", ""),
+    ("a hops 2", "(a) 2 hops", ""),
+    ("a hops 3", "(a) 3 hops", ""),
+    ("a hops 4", "(a) 4 hops", ""),
+    ("a hops 5", "(a) 5 hops", ""),
+    ("a hops 6", "(a) 6 hops and more", ""),
+    ("a multi", "(a) 2 hops and more", ""),
+    ("a multi, in claims alone", "(a) the same, records cited by visible claims alone", ""),
+    ("b recall", "(b) citation recall: claims that the cited records alone give again", "100 %"),
+    ("b precision", "(b) citation precision: citations that open, are of the thing, are not outdated", "100 %"),
+    ("b not unresolved", "(b) claims without an unresolved citation", "100 %"),
+    ("b not misattributed", "(b) claims without a misattributed citation", "100 %"),
+    ("b not stale", "(b) claims without a stale citation", "100 %"),
+    ("c class", "(c) right class", "100 %"),
+    ("c label kept", "(c) label kept", "100 %"),
+    ("d links", "(d) links that are stored and believed", "100 %"),
+    ("d numbers", "(d) claims without an invented number", "100 %"),
+    ("e recall", "(e) abstains where the gold fact is not there", ">= 99 %"),
+    ("e answered", "(e) does not abstain where it is", ">= 98 %"),
+    ("e slot", "(e) the missing slot is named right", ">= 95 %"),
+    ("e device", "(e) the device or record that would know is named right", ">= 95 %"),
+    ("f true among named", "(f) a true cause among those named", ""),
+    ("f all named", "(f) all true causes named", ""),
+    ("f none named", "(f) no cause named where none is on file", ""),
+    ("f refuted unused", "(f) refuted, tolerated, mistimed, another pet's: never named", "100 %"),
+    ("g premise", "(g) wrong premise corrected", ""),
+    ("h conservative", "(h) conservative where it must be", "100 %"),
+    ("h no reassurance", "(h) answers without a reassurance", "100 %"),
+    ("i cannot tell complete", '(i) "cannot tell" with its reason and a next step', "100 %"),
+    ("x figure", "the figure asked for is right", ""),
+    ("x verdict", "the verdict (up, down, as usual) is right", ""),
+)
+
+
+@dataclass(frozen=True)
+class Stack:
+    """What the stack of chunks gave back, or why there is nothing: ``reason``."""
+
+    reason: str
+    report: dict
+    shares: dict[str, Share]
+
+
+def read_stack(path: Path, worlds: Iterable[World], reason: str = "") -> Stack:
+    """Count the stack's hits with the same facts; ``reason`` where it could not run."""
+    if reason:
+        return Stack(reason, {}, {})
+    report = json.loads(path.read_text("utf-8"))
+    shares: dict[str, Share] = {}
+    for world in worlds:
+        for question in world.questions:
+            _count_stack(question, report, shares)
+    return Stack("", report, shares)
+
+
+def _count_stack(question, report: dict, shares: dict[str, Share]) -> None:
+    abstains = report.get("abstains", {}).get(question.id)
+    if question.facts:
+        chunks = [Cover(*chunk) for chunk in report["retrieved"].get(question.id, ())]
+        hit = all(covered(fact, chunks) for fact in question.facts)
+        for name in (f"a hops {min(question.hops, 6)}", *(("a multi",) if question.hops > 1 else ())):
+            shares.setdefault(name, Share()).add(hit)
+    if abstains is None or question.truth.conservative:
+        return
+    if question.truth.absent:
+        shares.setdefault("e recall", Share()).add(abstains)
+    elif question.facts:
+        shares.setdefault("e answered", Share()).add(not abstains)
+
+
+def main_table(score: Score, stack: Stack) -> list[str]:
+    """Ours beside the stack, one row a figure."""
+    lines = ["| figure | goal | the walk (ours) | the stack it replaced |", "|---|---|---|---|"]
+    for name, words, goal in _ROWS:
+        if name in score.shares:
+            theirs = stack.shares[name].text() if name in stack.shares else "-"
+            lines.append(f"| {words} | {goal} | {score.shares[name].text()} | {theirs} |")
+    length = sorted(score.words)
+    long = length[int(0.95 * (len(length) - 1))]
+    lines.append(
+        f"| (i) words of an answer, middle and 95th of 100 | <= 120, 160 explained | {median(length):.0f}, {long} | - |"
+    )
+    return lines
+
+
+def stack_lines(stack: Stack) -> list[str]:
+    """What the other column is, its grid and its best row; or why there is none."""
+    if stack.reason:
+        return [f"The stack's column is empty: {stack.reason}."]
+    report = stack.report
+    best = report["best"]
+    return [
+        f"The stack: {report['name']}; reranker: {report['reranker']}.",
+        (
+            f"Tuned on the development half; best row of {len(report['grid'])}: `{json.dumps(best['settings'])}`, "
+            f"{100 * best['hit']:.1f} % of {best['questions']} questions. A dash: {_dashes(report)}."
+        ),
+    ]
+
+
+def _dashes(report: dict) -> str:
+    reasons = report.get("not_available", {})
+    return "; ".join(f"{name}: {why}" for name, why in sorted(reasons.items())) or "it retrieves and makes no claims"
+
+
+def grid_lines(stack: Stack) -> list[str]:
+    """Every row of the stack's grid."""
+    if stack.reason or not stack.report["grid"]:
+        return []
+    names = sorted({name for row in stack.report["grid"] for name in row["settings"]})
+    lines = [f"| {' | '.join(names)} | hit |", f"|{'---|' * (len(names) + 1)}"]
+    for row in stack.report["grid"]:
+        told = [str(row["settings"].get(name, "")) for name in names]
+        lines.append(f"| {' | '.join(told)} | {100 * row['hit']:.1f} % |")
+    return lines
+
+
+def mutation_table(caught: dict[str, Caught]) -> list[str]:
+    """How many spoiled answers the checker caught, by kind and in all."""
+    lines = ["| spoiled on purpose | caught |", "|---|---|"]
+    for kind, one in sorted(caught.items()):
+        lines.append(f"| {kind} | {Share(one.caught, one.made).text()} |")
+    made, found = sum(c.made for c in caught.values()), sum(c.caught for c in caught.values())
+    lines.append(f"| all (goal: 99.9 %) | {Share(found, made).text()} |")
+    return lines
+
+
+_ABLATED = (
+    ("a multi", "facts of 2 hops and more"),
+    ("f true among named", "true cause among named"),
+    ("f all named", "all true causes named"),
+    ("f none named", "none where there is none"),
+    ("f refuted unused", "refuted never named"),
+    ("a chain links true", "links of the answer that are of a true chain"),
+)
+
+
+def ablation_table(scores: dict[str, Score]) -> list[str]:
+    """One row a part taken away."""
+    lines = [f"| | {' | '.join(words for _, words in _ABLATED)} |", f"|{'---|' * (len(_ABLATED) + 1)}"]
+    for name, score in scores.items():
+        told = [score.shares[figure].text() if figure in score.shares else "-" for figure, _ in _ABLATED]
+        lines.append(f"| {name} | {' | '.join(told)} |")
+    return lines
+
+
+def readme_lines(score: Score, stack: Stack, households: int, caught: dict[str, Caught]) -> list[str]:
+    """Three rows for the README's figures."""
+    shares = score.shares
+    theirs = stack.shares["a multi"].text() if "a multi" in stack.shares else "not run"
+    made, found = sum(c.made for c in caught.values()), sum(c.caught for c in caught.values())
+    return [
+        (
+            f"| facts of true chains of 2 hops and more, {households} drawn households | all retrieved in "
+            f"{shares['a multi'].text()}; the stack of chunks it replaced, tuned: {theirs} | {_COMMAND} |"
+        ),
+        (
+            f"| claims recomputed from their citations alone | {shares['b recall'].text()}; right class "
+            f"{shares['c class'].text()}; the checker caught {found} of {made} spoiled answers | {_COMMAND} |"
+        ),
+        (
+            f"| causes in drawn households | a true one among those named {shares['f true among named'].text()}, none named where "
+            f"none is on file {shares['f none named'].text()}; abstains without the fact {shares['e recall'].text()} | {_COMMAND} |"
+        ),
+    ]
+
+
+def written(text: str, marker: str, lines: Iterable[str]) -> str:
+    """A document with these lines between ``<!-- marker`` and the next ``<!-- end -->``.
+
+    Raises
+    ------
+    ValueError
+        The document has no such place.
+    """
+    place = re.compile(rf"(<!-- {marker}[^\n]*-->\n)(.*?)(<!-- end -->)", re.DOTALL)
+    if place.search(text) is None:
+        raise ValueError(f"the document must hold <!-- {marker} --> and <!-- end -->, has none")
+    body = "\n".join(lines)
+    return place.sub(lambda found: f"{found[1]}{body}\n{found[3]}", text, count=1)
