@@ -134,13 +134,13 @@ RADIO = Radio(lost=0.2, doubled=0.2, late=0.4, late_ms=10 * MINUTE)
 def test_loss_copies_reordering_restarts_and_skew_lose_nothing_and_double_nothing(tmp_path, skew_ppm):
     ring = Flash(tmp_path / "ring")
     device = FaultyDevice(
-        taken(5),
+        taken(4),
         T0,
         ring,
         restarts_ms=(T0 + HOUR + 1, T0 + HOUR + 20_000, T0 + 3 * HOUR + 70_000),
         skew_ppm=skew_ppm,
     )
-    hub = lived(tmp_path, device, RADIO, seed=1, hours=5)
+    hub = lived(tmp_path, device, RADIO, seed=1, hours=4)
     ring.close()
     assert device.ring.held == 0
     found = stored(hub)
@@ -154,8 +154,8 @@ def test_loss_copies_reordering_restarts_and_skew_lose_nothing_and_double_nothin
 
 
 def test_a_ring_in_memory_loses_with_a_restart_only_what_was_not_marked_and_the_mark_goes_on(tmp_path):
-    device = FaultyDevice(taken(4), T0, lambda boot: Outbox(RamSlots(300, 99), boot), restarts_ms=(T0 + 2 * HOUR + 1,))
-    hub = lived(tmp_path, device, RADIO, seed=2, hours=4)
+    device = FaultyDevice(taken(3), T0, lambda boot: Outbox(RamSlots(300, 99), boot), restarts_ms=(T0 + 2 * HOUR + 1,))
+    hub = lived(tmp_path, device, RADIO, seed=2, hours=3)
     found = stored(hub)
     gone = set(device.truth) - set(found)
     assert set(found) <= set(device.truth)
