@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from random import Random
 
@@ -16,6 +14,7 @@ from device_sim.physics import Bowl, Coat, Lift, Pour, Stretch, Visit, accelerom
 from firmware_bridge import wire
 from gateway.model import Binding, Device, Household, Pet, ZonePeriod
 from gateway.store.database import Database
+from gateway.store.snapshot import Snapshot
 from tests.brokers import Mosquitto, with_me
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -46,13 +45,6 @@ SETTINGS = {
 }
 
 
-def eventually(holds, what: str, within_s: float = 30.0) -> None:
-    end = time.monotonic() + within_s
-    while not holds():
-        assert time.monotonic() < end, what
-        time.sleep(0.02)
-
-
 @pytest.fixture(scope="module")
 def flash(tmp_path_factory) -> Path:
     """What a device's flash holds, compiled as for a release, beside the fakes and the test's scripts."""
@@ -67,19 +59,27 @@ def flash(tmp_path_factory) -> Path:
     return root
 
 
-@contextlib.contextmanager
-def hub(folder: Path, port: int):
-    """The gateway's ingest, a process of its own, over a database that knows the household."""
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """(port, path): a broker, and the gateway's ingest over a database that knows the household, as processes."""
+    folder = tmp_path_factory.mktemp("home")
     path = folder / "hub.db"
     with Database(path) as database, database.transaction() as tx:
         tx.save_household(HOME, valid_from_ms=0)
-    command = with_me(sys.executable, str(ROOT / "tests" / "links_process.py"), str(path), str(port), "5")
-    process = subprocess.Popen(command, cwd=ROOT, env={"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"})
-    try:
-        yield path
-    finally:
-        process.kill()
-        process.wait()
+    with Mosquitto(folder, "persistence false", "set_tcp_nodelay true") as broker:
+        command = with_me(sys.executable, str(ROOT / "tests" / "links_process.py"), str(path), str(broker.port), "5")
+        process = subprocess.Popen(command, cwd=ROOT, env={"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"})
+        try:
+            yield broker.port, path
+        finally:
+            process.kill()
+            process.wait()
+
+
+def frames(path: Path, device: str):
+    """What the hub has stored of a device; all that is marked is there."""
+    with Snapshot(path) as reader:
+        return reader.frames((device,), start_ms=0, end_ms=1 << 60)
 
 
 def played(
@@ -102,7 +102,7 @@ def played(
     return ended.stdout.split()
 
 
-def test_what_was_eaten_at_a_bowl_of_wires_and_weights_stands_in_the_hubs_rows(tmp_path, flash):
+def test_what_was_eaten_at_a_bowl_of_wires_and_weights_stands_in_the_hubs_rows(tmp_path, flash, home):
     acts = [
         Pour(20_000, 2_000, 60_000),
         Visit(60_000, 50_000, 21_000),
@@ -117,13 +117,12 @@ def test_what_was_eaten_at_a_bowl_of_wires_and_weights_stands_in_the_hubs_rows(t
     for name, part in (("first", samples[:cut]), ("second", samples[cut:])):
         start = starts[name]
         (tmp_path / name).write_text("".join(f"{at - start} {mg}\n" for at, mg in part))
-    with Mosquitto(tmp_path, "persistence false", "set_tcp_nodelay true") as broker, hub(tmp_path, broker.port) as path:
-        (device / "device.json").write_text(json.dumps({**SETTINGS, "port": broker.port}))
-        said = [played(flash, device, tmp_path / name, start_ms=start) for name, start in starts.items()]
+    port, path = home
+    (device / "device.json").write_text(json.dumps({**SETTINGS, "port": port}))
+    said = [played(flash, device, tmp_path / name, start_ms=start) for name, start in starts.items()]
     assert [words[:2] for words in said] == [["drained", "1"], ["drained", "2"]], said
     assert all(int(words[2]) > 1_000 for words in said), "the watchdog was fed by readings"
-    with Database(path) as database, database.snapshot() as reader:
-        rows = reader.frames(("bowl-max",), start_ms=0, end_ms=1 << 60)
+    rows = frames(path, "bowl-max")
     for kind, truth in (("meal", [21_000, 9_500]), ("refill", [60_000, -39_500])):
         assert [row.amount for row in rows if row.kind == kind] == [pytest.approx(mg, abs=600) for mg in truth]
     first = next(row for row in rows if row.kind == "meal")
@@ -132,19 +131,18 @@ def test_what_was_eaten_at_a_bowl_of_wires_and_weights_stands_in_the_hubs_rows(t
     assert len(rows) == len({(row.boot, row.seq) for row in rows})
 
 
-def test_what_a_collar_felt_stands_in_the_hubs_rows(tmp_path, flash):
+def test_what_a_collar_felt_stands_in_the_hubs_rows(tmp_path, flash, home):
     lived = [Stretch("rest", 120_000), Stretch("scratch", 8_000), Stretch("walk", 60_000), Stretch("rest", 113_000)]
     samples = accelerometer(Coat(), lived, Random(5))
     (tmp_path / "samples").write_text("".join(" ".join(map(str, sample)) + "\n" for sample in samples))
     settings = {**SETTINGS, "device": "tag-max", "carry": "wifi", "sda": 8, "scl": 9, "battery": 3}
     device = tmp_path / "device"
     device.mkdir()
-    with Mosquitto(tmp_path, "persistence false", "set_tcp_nodelay true") as broker, hub(tmp_path, broker.port) as path:
-        (device / "device.json").write_text(json.dumps({**settings, "port": broker.port}))
-        said = played(flash, device, tmp_path / "samples", start_ms=0, script="tracker_device")
+    port, path = home
+    (device / "device.json").write_text(json.dumps({**settings, "port": port}))
+    said = played(flash, device, tmp_path / "samples", start_ms=0, script="tracker_device")
     assert said[:2] == ["drained", "1"], said
-    with Database(path) as database, database.snapshot() as reader:
-        rows = reader.frames(("tag-max",), start_ms=0, end_ms=1 << 60)
+    rows = frames(path, "tag-max")
     (motion,) = [row for row in rows if row.kind == "motion"]
     lasted, scratch, _, low, mid, high, rest, _, worn = motion.fields
     assert motion.start_ms == pytest.approx(T0, abs=1_000)
@@ -158,18 +156,19 @@ def test_what_a_collar_felt_stands_in_the_hubs_rows(tmp_path, flash):
 
 
 @pytest.mark.parametrize("drop_every", [0, 19])
-def test_a_bridge_hands_over_a_trackers_ring_and_brings_the_mark_back_whatever_links_break(tmp_path, flash, drop_every):
+def test_a_bridge_hands_over_a_trackers_ring_and_brings_the_mark_back_whatever_links_break(
+    tmp_path, flash, home, drop_every
+):
     device = tmp_path / "device"
     device.mkdir()
-    with Mosquitto(tmp_path, "persistence false", "set_tcp_nodelay true") as broker, hub(tmp_path, broker.port) as path:
-        (device / "device.json").write_text(json.dumps({**SETTINGS, "device": "bridge-hall", "port": broker.port}))
-        said = played(
-            flash, device, Path(str(drop_every)), start_ms=0, script="bridge_device", heap="224k"
-        )  # two devices in one
+    port, path = home
+    tracker = f"tag-{drop_every}"
+    settings = {**SETTINGS, "device": f"bridge-{drop_every}", "port": port, "tracker": tracker}
+    (device / "device.json").write_text(json.dumps(settings))
+    drops = Path(str(drop_every))
+    said = played(flash, device, drops, start_ms=0, script="bridge_device", heap="224k")  # two devices in one
     assert said[:2] == ["drained", "0"], said
     assert (int(said[3]) > 0) == (drop_every > 0)
-    with Database(path) as database, database.snapshot() as reader:
-        rows = reader.frames(("tag-max",), start_ms=0, end_ms=1 << 60)
-    motions = [row for row in rows if row.kind == "motion"]
+    motions = [row for row in frames(path, tracker) if row.kind == "motion"]
     assert [row.fields[1] for row in motions] == [at * 10 for at in range(1, 201)]
     assert [row.end_ms for row in motions] == [T0 + at * 300_000 for at in range(1, 201)]

@@ -25,7 +25,11 @@ steady = SteadyClock()
 outbox = Outbox(RamSlots(240, 64), 1, 1_024)
 UPTIME_MS = 70_000_000
 tracker = GattUplink(
-    "tag-max", outbox, steady_ms=steady, stamp=lambda: (UPTIME_MS, first_ms + UPTIME_MS), hello=("scenttag-1", "1", 1)
+    settings["tracker"],
+    outbox,
+    steady_ms=steady,
+    stamp=lambda: (UPTIME_MS, first_ms + UPTIME_MS),
+    hello=("scenttag-1", "1", 1),
 )
 tracker.say_hello()
 for at in range(1, 201):
