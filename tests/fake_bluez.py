@@ -269,7 +269,7 @@ class FakeBluez:
 
     # -- calls -------------------------------------------------------------------------------------
 
-    def _on_message(self, message: Message) -> Message | None:
+    def _on_message(self, message: Message) -> Message | bool | None:
         if message.message_type is not MessageType.METHOD_CALL:
             return None
         member = message.member or ""
@@ -284,7 +284,11 @@ class FakeBluez:
         device = self.devices.get("/".join(path.split("/")[:5]))
         if device is None:
             return Message.new_error(message, "org.freedesktop.DBus.Error.UnknownObject", path)
-        return self._on_device(message, device)
+        told = self._on_device(message, device)
+        if member not in ("Connect", "Disconnect"):
+            return told
+        self._signals.put_nowait(told)  # BlueZ answers after it has said what changed
+        return True
 
     def _injected(self, message: Message, name: str, text: str) -> Message:
         device = self.devices.get(message.path or "")
