@@ -128,9 +128,9 @@ def rows(database: Database, *devices: str):
         return [row for row in reader.every_frame() if not devices or row.device in devices]
 
 
-def letters(database: Database):
+def letters(database: Database, *, limit: int = 999):
     with database.snapshot() as reader:
-        return reader.dead_letters(limit=999)
+        return reader.dead_letters(limit=limit)
 
 
 def counters(database: Database) -> dict[str, int]:

@@ -29,9 +29,12 @@ from gateway.links.profileread import read_profile
 from gateway.links.profileset import ProfileSet, load_profiles, shipped
 from gateway.links.reprocess import due_families, reprocess
 from gateway.model import Binding, Device, Household, RawFrame, RecordRef
+from gateway.store.database import Database
 from gateway.store.export import export
+from gateway.store.pages import PAGE_BYTES
 from gateway.store.verify import verify
 from gateway.store.writer import Writer
+from gateway.web.views import front_page
 from tests.brokers import Mosquitto
 from tests.fuzz_profiles import fuzz_profiles
 from tests.profiled import (
@@ -70,6 +73,7 @@ from tests.profiled import (
     rows,
 )
 from tests.test_profiles_wire import scale_samples
+from tests.test_store_damage import SECTOR_BYTES, page_of, zero_sector
 
 
 @pytest.fixture
@@ -222,7 +226,7 @@ def open_questions(database) -> list[tuple[str, str | None]]:
         return [(one.id, one.replaces) for one in reader.sources() if one.replaces is not None]
 
 
-def test_a_new_address_raises_one_question_and_never_a_second_pet(database):
+def test_a_new_address_raises_one_question_and_never_a_second_pet(database, capsys):
     """Field report 12, without a key."""
     with database.transaction() as tx:
         tx.save_household(WORN, valid_from_ms=0)
@@ -235,6 +239,11 @@ def test_a_new_address_raises_one_question_and_never_a_second_pet(database):
     assert open_questions(database) == [("cbb8334c8850", "cbb8334c884f")]
     with database.snapshot() as reader:
         assert len(reader.household().pets) == len(HOME.pets)
+        (asked,) = front_page(reader, now_ms=T1 + 2 * HOUR).questions
+    assert "Is it a replacement of it? Then: scentwalk device replace cbb8334c8850 cbb8334c884f" in asked
+    capsys.readouterr()
+    assert main(["device", "list", "--db", str(database.path)]) == 0
+    assert "Is cbb8334c8850 a replacement of cbb8334c884f?" in capsys.readouterr().out
     before = {row.ref.text for row in rows(database)}
     said = command(database, "replace", device="cbb8334c8850", old="cbb8334c884f")
     assert said == "cbb8334c8850 is cbb8334c884f from now on; 7 records it had sent are cbb8334c884f's too."
@@ -426,6 +435,34 @@ def test_an_export_holds_such_rows(database, tmp_path):
     assert "event:surefeed-0013a2/surepet-hub/202.1413662904.meal" in text
 
 
+def test_4200_on_a_channel_in_kg_is_set_aside(database):
+    """Field report 8, for a scale that only says a number: 4.2, 4200, 4.21."""
+    platform = "hall/sensor/pet_weight/state"
+    told = [(0, 5), (4.2, 8), (4200, 1), (4.21, 8), (0, 8)]
+    levels = [kg for kg, count in told for _ in range(count)]
+    hear(database, *(mqtt(platform, str(kg).encode(), T1 + 2000 * n) for n, kg in enumerate(levels)))
+    weights = [row.amount for row in rows(database, "hall-scale") if row.set_aside is None]
+    assert weights
+    assert all(abs(mg - 4_200_000) <= 10_000 for mg in weights)
+    assert counters(database)["samples_set_aside"] == 1
+
+
+def test_a_damaged_file_keeps_rows_whose_bytes_are_lost(tmp_path):
+    path = tmp_path / "hub.db"
+    with home_at(path) as database:
+        hear(database, *(mqtt(PETLIBRO, changed(GRAIN_END, msgId=f"m{n}"), T1 + n * MINUTE) for n in range(300)))
+        hear(database, mqtt(SUREPET, SUREPET_LINE, T2))
+        before = rows(database)
+    zero_sector(path, (page_of(path, "heard", leaf=True) - 1) * PAGE_BYTES // SECTOR_BYTES)
+    with Database(path) as database:
+        assert database.salvage is not None
+        assert rows(database) == before
+        hear(database, mqtt(SUREPET, SUREPET_LINE.replace(b"ca 00", b"cb 00"), T2 + MINUTE))
+        assert len({row.device for row in rows(database) if row.kind == "meal"}) == 1
+        again(database, ALL, everything=True)
+    assert verify(path).is_sound
+
+
 def test_old_messages_go_with_the_rows_they_made_and_a_copy_is_still_known(database):
     hear(database, mqtt(PETLIBRO, GRAIN_END, T1 + 4500), mqtt(THEENGS, RUUVI, T1 + 10 * DAY))
     hear(database, *(mqtt(THEENGS, changed(RUUVI, seq=900 + n), T1 + 11 * DAY + n * HOUR) for n in range(60)))
@@ -475,6 +512,7 @@ values = { weight = { from = "kg", unit = "kg" } }
         ("[match]", "[matches]", "matches: must be one of id, version"),
         ('device_kind = "scale"', 'device_kind = "robot"', "device_kind: must be one of food_bowl"),
         ("version = 1", "version = ", "must be TOML, but"),
+        ("[match]", '[reply]\ntopic = "mine/{topic.node}/weight"\n[match]', "reply: must be a table with a topic that"),
     ],
 )  # fmt: skip
 def test_a_bad_profile_is_refused_naming_file_key_expectation_and_finding(tmp_path, capsys, old, new, said):
@@ -536,6 +574,13 @@ def test_mutated_payloads_never_crash_and_cost_no_good_neighbour(tmp_path):
     assert found.lost_neighbours == 0
     assert found.unexplained == 0
     assert found.letters > 1_000
+
+
+@pytest.mark.soak
+def test_a_hundred_thousand_mutated_payloads_never_crash_and_cost_no_good_neighbour(tmp_path):
+    found = fuzz_profiles(100_000, seed=8, folder=tmp_path)
+    assert (found.lost_neighbours, found.unexplained) == (0, 0)
+    assert found.letters > 20_000
 
 
 @settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

@@ -33,6 +33,7 @@ __all__ = ["HeardOutcome", "Listener", "move_heard", "store_heard", "touch"]
 
 State = dict[str, Any]
 _PACKET_WITHIN_MS = 4_000
+_TOPIC_LONGEST = 1_000
 
 
 @dataclass(slots=True)
@@ -246,7 +247,14 @@ def _reply(profile: Profile, item: Item, message: Message) -> ReplyMessage | Non
     fields = tuple(
         (name, value if isinstance(value, int) else filled(value, item.fields)) for name, value in profile.reply.fields
     )
-    return ReplyMessage(filled(profile.reply.topic, item.fields), fields)
+    topic = filled(profile.reply.topic, item.fields)
+    if (
+        len(topic) > _TOPIC_LONGEST
+        or any(letter in topic for letter in "+#\0")
+        or topic.startswith(("scentwalk/", "$"))
+    ):
+        raise PayloadError("bad_value", f"an answer must go to a topic of its device, not to {topic[:60]!r}")
+    return ReplyMessage(topic, fields)
 
 
 def _names_for_good(profile: Profile, item: Item) -> bool:

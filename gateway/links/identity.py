@@ -232,8 +232,12 @@ class Identities:
         if whole is None:
             whole = Device(source.device, source.kind, source.device)
         part = f"{source.device[:40]}-{ending}"
-        if len(part) > 64 or any(one.id == part for one in self.home.devices):
+        known = next((one for one in self.home.devices if one.id == part), None)
+        if len(part) > 64 or (known is not None and known.kind != whole.kind):
             part = f"{source.device[:40]}-{sha256(mark.encode()).hexdigest()[:8]}"
+        elif known is not None:  # the household has its copy, the list of parts has none: a file that was saved
+            self._tx.save_part(part, source.device, mark)
+            return part
         entered = Household(zones=(), devices=(whole, Device(part, whole.kind, f"{whole.name} ({words})")))
         self._tx.save_household(entered, valid_from_ms=_ALWAYS_MS)
         self._tx.save_part(part, source.device, mark)

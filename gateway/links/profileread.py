@@ -225,6 +225,8 @@ def _check_whole(top: _Table, made: Profile) -> None:
         raise top.refuse("dedupe", "a key or a packet_id, not both")
     if made.replay in ("events", "history") and not made.keys and made.packet_id is None:
         raise top.refuse("dedupe", f"a table with a key: replay {made.replay!r} says that messages come again")
+    if made.reply is not None and _hears(made, made.reply.topic):
+        raise top.refuse("reply", "a table with a topic that the profile does not listen to itself")
     if made.items is not None and made.codec not in ("json", "msgpack"):
         raise top.refuse("items", "absent: only json and msgpack hold lists")
 
@@ -239,6 +241,18 @@ def _keys(dedupe: _Table) -> tuple[Template, ...]:
     return tuple(
         _Table(dedupe.source, dedupe.at("key"), {str(n): text}).template(str(n)) for n, text in enumerate(found)
     )
+
+
+def _hears(made: Profile, topic: Template) -> bool:
+    """Whether an answer would come back as a message."""
+    levels = "+".join(topic.texts).split("/")
+    for wanted in made.match.topics:
+        parts = wanted.split("/")
+        if len(parts) == len(levels) and all(
+            part.startswith("{") or "+" in level or part == level for part, level in zip(parts, levels, strict=True)
+        ):
+            return True
+    return False
 
 
 def _source(top: _Table, transport: str) -> Template | None:
