@@ -186,10 +186,12 @@ def make_system(graph: Graph, hub_exponent: float, restart: float, *, fold_least
     scale = np.divide(damping, root_d, where=joined, out=np.zeros(len(strength)))
     follow, black_scale = 1.0 - restart, scale[reds:]
     carry = follow * black_scale**2
-    fold = _folded(graph, carry, fold_least)
+    squared = np.square(graph.belief)
+    fold = _folded(graph, carry, squared, fold_least)
     diagonal = 1.0 / (follow * scale[:reds] ** 2)
-    handed = np.zeros(reds)  # what each red hands itself through all blacks
-    csc_matvec(reds, len(carry), graph.indptr[reds:], graph.columns, np.square(graph.belief), carry, handed)
+    handed = fold.itself.copy()  # what each red hands itself through all blacks
+    rest = carry[fold.vertices :]
+    csc_matvec(reds, len(rest), graph.indptr[reds + fold.vertices :], graph.columns, squared, rest, handed)
     near = 1.0 / (diagonal - handed)
     longest = int(np.diff(graph.indptr).max() + np.bincount(graph.columns, minlength=1).max())
     return System(
@@ -211,11 +213,12 @@ def make_system(graph: Graph, hub_exponent: float, restart: float, *, fold_least
     )
 
 
-def _folded(graph: Graph, carry: Floats, least: int) -> _Fold:
+def _folded(graph: Graph, carry: Floats, squared: Floats, least: int) -> _Fold:
     """Fold the first black vertices, those of few neighbours, into pairs of reds.
 
     A black vertex v between reds i and j adds K_v w_iv w_jv to the pair and K_v w_iv^2 to i
-    itself. Entries are sorted by counting, once by each end, then equal pairs are summed.
+    itself (``squared`` are the squares of all beliefs). Entries are sorted by counting, once by
+    each end, then equal pairs are summed.
     """
     reds = graph.reds
     degree = np.diff(graph.indptr[reds:])
@@ -224,6 +227,7 @@ def _folded(graph: Graph, carry: Floats, least: int) -> _Fold:
     if count < least or not count:
         return _Fold(0, (nothing, nothing, np.zeros(0)), np.zeros(reds))
     itself = np.zeros(reds)
+    csc_matvec(reds, count, graph.indptr[reds : reds + count + 1], graph.columns, squared, carry[:count], itself)
     later, earlier, values = [nothing], [nothing], [np.zeros(0)]
     for neighbours in range(1, _FOLDED + 1):
         rows = np.flatnonzero(degree[:count] == neighbours)
@@ -236,9 +240,8 @@ def _folded(graph: Graph, carry: Floats, least: int) -> _Fold:
             entries = (starts[:, None] + np.arange(neighbours)).ravel().astype(np.int32)
         ends = graph.columns[entries].reshape(-1, neighbours).T.copy()
         weight = graph.belief[entries].reshape(-1, neighbours).T.copy()
-        for i in range(neighbours):
+        for i in range(1, neighbours):
             handed = carry[rows] * weight[i]
-            itself += np.bincount(ends[i], weights=handed * weight[i], minlength=reds)
             for j in range(i):
                 later.append(ends[i])
                 earlier.append(ends[j])
