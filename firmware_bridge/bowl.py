@@ -26,6 +26,8 @@ SETTINGS = {
 }
 DETECTOR = 1
 KEEP_MS = 900_000
+WAIT_MS = 1_000
+"""No wait for the broker is longer: ten readings are missed by then."""
 ASK_TIME_MS = 3_600_000
 
 
@@ -50,6 +52,7 @@ class Bowl:
         self._uptime = uptime_ms
         self.cell = load_cell(settings)
         self._pressed = button(settings)
+        self._down = False
         self.scale = Scale(
             noise_mg=settings.get("noise_mg", 1_000),
             least_mg=settings.get("least_mg", 1_000),
@@ -79,6 +82,7 @@ class Bowl:
             hello=("scentbowl-1", FIRMWARE, DETECTOR),
             user=settings.get("user"),
             password=settings.get("secret"),
+            wait_ms=WAIT_MS,
         )
         self.uplink.say_hello()
 
@@ -98,8 +102,10 @@ class Bowl:
             if mg is not None:
                 self.node.sensed()
                 events = self.scale.feed(self._uptime(), mg)
-        if self._pressed():
+        down = self._pressed()
+        if down and not self._down:  # once a press, however long
             events = events + self.scale.tare(self._uptime())
+        self._down = down
         if events:
             self.node.put(events)
         if events or self._uptime() - self._kept_ms >= KEEP_MS:

@@ -11,7 +11,7 @@ span, as ``(kind, at_ms, values)``. Every 0.32 s the last 1.28 s are looked at:
 - movements of seconds between two rests are turning over: ``restless``, and part of the rest.
 
 low + mid + high + rest = worn. A collar that lies still without a breath for 20 min, or 5 where
-it has cooled down too, is not worn. Pure, integers only, no allocation a sample.
+it has cooled down too, is not worn. Pure, integers only; a sample allocates nothing, a look every 0.32 s some bytes.
 """
 
 from array import array

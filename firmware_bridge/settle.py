@@ -252,7 +252,10 @@ class Settle:
         return self.first + self.sum // self.n
 
     def _begin(self, at_ms: int, mg: int) -> None:
-        self.from_ms, self.first, self.sum, self.n, self.widest = at_ms, mg, 0, 1, 0
+        self.from_ms = at_ms  # one by one: a tuple of five would be allocated for each sample of a meal
+        self.first = mg
+        self.sum = self.widest = 0
+        self.n = 1
         if self._sway < 31:
             self.half = max(self._noise, abs(mg) >> self._sway)
 

@@ -16,6 +16,8 @@ SETTINGS = {"device": str, "sda": int, "scl": int}
 OVER_WIFI = {"ssid": str, "password": str, "broker": str, "port": int}
 """Needed too where ``carry`` is ``"wifi"``; without it records go over Bluetooth."""
 HELLO = ("scenttag-1", FIRMWARE, DETECTOR)
+WAIT_MS = 1_000
+"""No wait for the broker is longer: the sensor's queue holds 1.28 s."""
 LOOK_MS = 200
 """Five readings wait by then; the sensor's queue holds 32."""
 
@@ -78,6 +80,7 @@ def by_wifi(tracker: Tracker, settings, *, uptime_ms, steady_ms, wall_ms):  # ty
         hello=HELLO,
         user=settings.get("user"),
         password=settings.get("secret"),
+        wait_ms=WAIT_MS,
     )
 
 

@@ -118,7 +118,7 @@ def test_what_was_eaten_at_a_bowl_of_wires_and_weights_stands_in_the_hubs_rows(t
         start = starts[name]
         (tmp_path / name).write_text("".join(f"{at - start} {mg}\n" for at, mg in part))
     port, path = home
-    (device / "device.json").write_text(json.dumps({**SETTINGS, "port": port}))
+    (device / "device.json").write_text(json.dumps({**SETTINGS, "port": port, "button": 7}))
     said = [played(flash, device, tmp_path / name, start_ms=start) for name, start in starts.items()]
     assert [words[:2] for words in said] == [["drained", "1"], ["drained", "2"]], said
     assert all(int(words[2]) > 1_000 for words in said), "the watchdog was fed by readings"
@@ -128,6 +128,7 @@ def test_what_was_eaten_at_a_bowl_of_wires_and_weights_stands_in_the_hubs_rows(t
     first = next(row for row in rows if row.kind == "meal")
     assert abs(first.start_ms - T0 - 60_000) < 3_000
     assert [row.boot for row in rows if row.kind == "hello"] == [1, 2]
+    assert [row.boot for row in rows if row.kind == "tare"] == [1, 2], "once a press, and none at a start"
     assert len(rows) == len({(row.boot, row.seq) for row in rows})
 
 

@@ -61,6 +61,8 @@ class Pin:
             return converter.data()
         if self._number == CLOCK and level:
             converter.pulse()
+        if self._number == BUTTON:
+            return 0 if 5_000 <= converter.at_ms < 6_500 else 1  # held for a second and a half
         return 1
 
 
