@@ -1,6 +1,6 @@
 """The stack that the article replaced, run over the same households: chunks, BM25, embeddings, fusion, reranker.
 
-    .venv-evaluate/bin/python tests/evaluate/stack.py DEVELOPMENT PUBLISHED OUT [--tune 60] [--final 120]
+    .venv-evaluate/bin/python tests/evaluate/stack.py DEVELOPMENT PUBLISHED OUT [--tune 40] [--final 80]
 
 Reads what `tests.evaluate.cases.write_cases` wrote, tunes on the development half, asks the
 published half with the best settings (their facts are not looked at) and writes OUT as JSON.
@@ -97,14 +97,25 @@ def report(development: list[World], published: list[World], embedder: Embedder,
     }
 
 
+def printed(grid: list[dict]) -> list[str]:
+    """Every row tried, in the order they were: hit rates by number of facts, then the settings."""
+    names = list(grid[0]["settings"])
+    lines = [f"{'mean':>6} {'1 fact':>6} {'2':>6} {'3+':>6} {'of':>5}  {', '.join(names)}"]
+    for row in grid:
+        told = " ".join(f"{row['by_facts'].get(group, 0):6.3f}" for group in ("1", "2", "3+"))
+        settings = ", ".join(str(row["settings"][name]) for name in names)
+        lines.append(f"{row['aim']:6.3f} {told} {row['questions']:5}  {settings}")
+    return lines
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("development", type=Path)
     parser.add_argument("published", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--tune", type=int, default=60, help="development households that the whole grid looks at")
+    parser.add_argument("--tune", type=int, default=40, help="development households that the whole grid looks at")
     parser.add_argument(
-        "--final", type=int, default=120, help="development households that the finalists are compared on"
+        "--final", type=int, default=80, help="development households that the finalists are compared on"
     )
     parser.add_argument(
         "--cache", type=Path, default=Path(sys.prefix) / "embeddings", help="folder of model and vectors"
@@ -115,6 +126,7 @@ def main() -> None:
     development, published = list(read_cases(args.development)), list(read_cases(args.published))
     result = report(development, published, embedder, tune=args.tune, final=args.final)
     args.out.write_text(json.dumps(result), encoding="utf-8")
+    print("\n".join(printed(result["grid"])))
     say(
         f"wrote {args.out}: tuning {result['seconds']['tuning']:.0f} s, published {result['seconds']['published']:.0f} s"
     )

@@ -21,7 +21,7 @@ from tests.evaluate.stack_model import Embedder
 from tests.evaluate.stack_rank import Asked, Index, Settings, cut, queries_of, share_found
 from tests.evaluate.stack_text import EXPANSIONS, PLAIN, PLANNED
 
-CUTS = ((35, 0), (50, 0), (80, 20), (140, 40), (240, 60))
+CUTS = ((35, 0), (50, 0), (90, 25), (200, 50))
 """Size and overlap of chunks in budget units (four bytes): one sentence to the model's full window."""
 
 KS = (10, 40)
