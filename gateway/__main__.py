@@ -7,10 +7,10 @@ and exit status 2; anything else is a defect and shows its trace.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import io
 import json
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,10 +25,9 @@ from gateway.links.clock import SystemClock
 from gateway.links.profileset import check_file, load_profiles, shipped
 from gateway.measure.days import local_day
 from gateway.model import RecordRef
+from gateway.ontology.kept import KeptAliases
+from gateway.ontology.load import keeping, vocabulary_key
 from gateway.store import Snapshot, check_readable
-from gateway.store.backup import backup
-from gateway.store.export import export
-from gateway.store.verify import verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -192,7 +191,7 @@ def _opened(options: argparse.Namespace, config: Config) -> Snapshot:
 
 
 def _ask(options: argparse.Namespace, config: Config) -> int:
-    with _opened(options, config) as reader:
+    with _opened(options, config) as reader, _kept_names(reader):
         answer = ask(options.question, reader, now_ms=_now_ms(reader, options.now), budget=config.answer.token_budget)
     if options.frame:
         print(json.dumps(frame_json(answer.question), ensure_ascii=False))
@@ -201,6 +200,13 @@ def _ask(options: argparse.Namespace, config: Config) -> int:
     else:
         print_answer(answer, explain=options.explain)
     return 0
+
+
+def _kept_names(reader: Reader) -> AbstractContextManager[None]:
+    """The names the hub keeps in the file, where they are of this vocabulary; else they are built anew."""
+    if reader.aliases_key() != vocabulary_key():
+        return nullcontext()
+    return keeping(KeptAliases(reader.aliases_beginning, reader.aliases_in))
 
 
 def print_answer(answer: Answer, *, explain: bool = False) -> None:
@@ -367,6 +373,8 @@ def _device(options: argparse.Namespace, config: Config) -> int:
 
 
 def _backup(options: argparse.Namespace, config: Config) -> int:
+    from gateway.store.backup import backup  # noqa: PLC0415  # as above
+
     backup(_database(options, config), options.file)
     print(f"Backed up to {options.file}.")
     return 0
@@ -377,6 +385,8 @@ def _restore(options: argparse.Namespace, config: Config) -> int:
 
 
 def _export(options: argparse.Namespace, config: Config) -> int:
+    from gateway.store.export import export  # noqa: PLC0415  # as above
+
     path = _database(options, config)
     check_readable(path)
     with Snapshot(path, lease_s=_EXPORT_LEASE_S) as reader:
@@ -389,6 +399,8 @@ def _export(options: argparse.Namespace, config: Config) -> int:
 
 
 def _check(options: argparse.Namespace, config: Config) -> int:
+    from gateway.store.verify import verify  # noqa: PLC0415  # as above
+
     report = verify(_database(options, config))
     print("\n".join(report.lines()))
     return 0 if report.is_sound else 1
@@ -398,6 +410,8 @@ def _check(options: argparse.Namespace, config: Config) -> int:
 
 
 def _serve(options: argparse.Namespace, config: Config) -> int:
+    import asyncio  # noqa: PLC0415
+
     from gateway.app import serve  # noqa: PLC0415  # as above
 
     asyncio.run(serve(config, _database(options, config), web_port=options.web_port, say=_say))
@@ -409,6 +423,8 @@ def _say(line: str) -> None:
 
 
 def _demo(options: argparse.Namespace, config: Config) -> int:
+    import asyncio  # noqa: PLC0415
+
     from gateway.demo import DemoOptions, play_demo  # noqa: PLC0415  # as above
 
     asyncio.run(

@@ -8,9 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.ontology.load import hazards, languages, things
+from gateway.ask.question import read_question
+from gateway.ask.scene import alias_rows, ingredient_aliases
+from gateway.ontology.kept import KeptAliases, KeptLexicon, rows_of
+from gateway.ontology.load import hazards, keeping, kept, languages, things, vocabulary_key
 from gateway.ontology.recognise import Alias, Lexicon, Reading, fold, inflect, tokens_of
 from gateway.ontology.spelling import Neighbours, within_edits
+from gateway.store import Database, Snapshot, initialise
+from tests.question_home import DATA, HOME, NOW_MS, rows
 
 
 def lexicon(*names: tuple[str, str], form: str = "exact") -> Lexicon:
@@ -100,7 +105,7 @@ def test_edits_are_those_of_the_definition(one, other, limit):
 @given(st.lists(st.text("abcd", min_size=1, max_size=10), max_size=12), st.text("abcd", min_size=1, max_size=10))
 def test_the_index_finds_what_reading_the_whole_list_would(words, asked):
     def limit(word: str) -> int:
-        return 2 if min(len(word), len(asked)) >= 8 else 1
+        return 2 if len(word) >= 8 else 1
 
     by_hand = {word for word in words if word != asked and within_edits(asked, word, limit(word))}
     assert set(Neighbours(words, two=True).near(asked)) == by_hand
@@ -122,3 +127,51 @@ def test_hazards_and_things_are_read_once_with_their_review():
     assert things() is things()
     assert hazards().reviewed_by == "not yet reviewed by a vet"
     assert hazards().date == "2026-11-30"
+
+
+# --- aliases kept as rows -------------------------------------------------------------------
+
+
+def test_kept_rows_give_every_reading_a_built_lexicon_gives(tmp_path):
+    initialise(tmp_path / "hub.db", clock_source="system")
+    built = Lexicon(
+        (
+            Alias("grape", Reading("food", "food:grape"), "noun"),
+            Alias("grape", Reading("tox", "tox:grape"), "noun"),
+            Alias("grape juice", Reading("tox", "tox:juice")),
+        )
+    )
+    with Database(tmp_path / "hub.db") as database, database.transaction() as tx:
+        tx.save_aliases([("stale", "stale", "x", "k", "t")], key="before")
+        tx.save_aliases(rows_of({"x": built}, {"known": ["vine"]}), key=vocabulary_key())
+    text = "Grapes, grape's vine and GRAPE JUICE"
+    with Snapshot(tmp_path / "hub.db") as reader:
+        from_rows = KeptLexicon("x", KeptAliases(reader.aliases_beginning, reader.aliases_in))
+        assert reader.aliases_key() == vocabulary_key()
+        assert from_rows.find(text) == built.find(text)
+        assert from_rows.phrases() == built.phrases()
+        assert "stale" not in from_rows
+
+
+def test_a_question_read_from_kept_rows_is_the_question_read_from_the_tables():
+    stored = alias_rows()
+    cases = [row["text"] for row in rows(DATA / "questions_own.jsonl")[::3] + rows(DATA / "questions_unseen_de.jsonl")]
+    cases += ["Max ate choclate", "how much did maxx eat yesterdy", "Bella hat Knoblauchbrot geklaut"]
+    extra = ingredient_aliases()
+    built = [read_question(text, household=HOME, now_ms=NOW_MS, extra=extra) for text in cases]
+    first, within = {}, {}
+    for row in stored:
+        first.setdefault(row[0], []).append(row)
+        within.setdefault(row[2], []).append(row)
+    for table in (languages, hazards, things):
+        table.cache_clear()
+    with keeping(KeptAliases(lambda word: first.get(word, []), lambda name: within.get(name, []))):
+        assert kept() is not None
+        assert [read_question(text, household=HOME, now_ms=NOW_MS) for text in cases] == built
+    assert kept() is None
+
+
+def test_a_vocabulary_that_is_built_already_is_used_as_it_is():
+    languages()
+    with keeping(KeptAliases(lambda _: [], lambda _: [])):
+        assert kept() is None

@@ -21,7 +21,7 @@ from gateway.errors import DatabaseTooNew, DatabaseUnreadable, StoreError
 from gateway.store import Database
 from gateway.store.backup import backup, restore
 from gateway.store.export import export
-from gateway.store.schema import SCHEMA_VERSION
+from gateway.store.files import SCHEMA_VERSION
 from gateway.store.verify import verify
 from gateway.store.writer import Writer
 from tests.store_world import DAY, T0, bowl_day, copied, day_values, dump, made, store, tracker_day

@@ -17,11 +17,11 @@ from gateway.errors import DatabaseTooNew, DatabaseUnreadable, StoreError
 from gateway.links.clock import SteppedClock
 from gateway.model import RecordRef
 from gateway.store import Database, Snapshot, check_readable, initialise
+from gateway.store.files import APPLICATION_ID, SCHEMA_VERSION
 from gateway.store.mend import damage
 from gateway.store.pages import PAGE_BYTES, PageFile
 from gateway.store.retention import CITING
 from gateway.store.salvage import salvage
-from gateway.store.schema import APPLICATION_ID, SCHEMA_VERSION
 from gateway.store.verify import verify
 from gateway.stored import TextRecord
 from tests.soak_store import cut_logs

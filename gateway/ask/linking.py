@@ -8,7 +8,7 @@ order, never by a score. Never reads a clock or a database.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
@@ -17,8 +17,9 @@ from gateway.dialogue import Mention
 from gateway.model import Household
 from gateway.ontology import load as tables
 from gateway.ontology.hazards import SignHit
+from gateway.ontology.kept import KeptAliases, KeptLexicon, KeptWords
 from gateway.ontology.language import Language
-from gateway.ontology.recognise import Alias, Lexicon, Match, Reading, Token, fold_alias, tokens_of
+from gateway.ontology.recognise import Alias, Lexicon, Match, Reading, Recogniser, Token, fold_alias, tokens_of
 from gateway.ontology.spelling import Neighbours
 
 __all__ = ["Linked", "MetricHit", "Reader", "language_of", "link", "reader_for"]
@@ -84,7 +85,8 @@ class Reader:
     ----------
     household : Household
     extra : iterable of Alias
-        Ingredient and product names from the knowledge room; their readings join ours.
+        Ingredient and product names from the knowledge room; their readings join ours. Where
+        aliases are kept as rows, those names are among them.
     """
 
     def __init__(self, household: Household, extra: Iterable[Alias] = ()) -> None:
@@ -92,22 +94,25 @@ class Reader:
         self.hazards = tables.hazards()
         self.languages = tables.languages()
         self.things = tables.things()
-        own = tuple(_household_aliases(household))
-        self.names = Lexicon(own)
-        self.extra = Lexicon(extra)
+        self.names = Lexicon(_household_aliases(household))
+        rows = tables.kept()
+        self.extra: Recogniser = Lexicon(extra) if rows is None else KeptLexicon("ingredient", rows)
         self.words = {
             name: frozenset[str]().union(*(language.words[name] for language in self.languages))
             for name in self.languages[0].words
         }
-        self.known = (
-            self.names.words()
-            | self.extra.words()
-            | self.things.words
-            | self.hazards.substances.words()
-            | self.hazards.signals.words()
-            | frozenset(word for language in self.languages for word in language.known)
-        )
+        self.known = _known_words(self, rows)
         self.near_names = Neighbours((pet.name.casefold() for pet in household.pets), two=False)
+
+
+def _known_words(reader: Reader, rows: KeptAliases | None) -> Container[str]:
+    """Words of the household and of every vocabulary: none of them is a misspelling."""
+    own = reader.names.words()
+    if rows is not None:
+        lists = (f"known.{language.id}" for language in reader.languages)
+        return KeptWords(rows, (*lists, "known.thing", "known.hazard", "known.ingredient"), own)
+    words = {name: frozenset(known) for name, known in tables.vocabulary_words().items()}
+    return own.union(*words.values(), (word for form in reader.extra.phrases() for word in form.split(" ")))
 
 
 @cache
@@ -163,9 +168,13 @@ def _household_aliases(household: Household) -> Iterable[Alias]:
                 yield Alias(name, Reading(kind, f"{prefix}:{row.id}"), "name")
 
 
-@lru_cache(maxsize=8)
 def reader_for(household: Household, extra: tuple[Alias, ...] = ()) -> Reader:
     """The household's reader; the same household gets the same one."""
+    return _reader(household, extra, tables.kept())
+
+
+@lru_cache(maxsize=8)
+def _reader(household: Household, extra: tuple[Alias, ...], _rows: KeptAliases | None) -> Reader:
     return Reader(household, extra)
 
 

@@ -15,8 +15,9 @@ from gateway.errors import HouseholdError
 from gateway.measure.days import add_days, day_interval, local_clock, local_day
 from gateway.model import Interval, Window
 from gateway.ontology.ingredients import Role, load_ingredients
-from gateway.ontology.load import load, things
-from gateway.ontology.recognise import Alias, Reading
+from gateway.ontology.kept import AliasRow, rows_of
+from gateway.ontology.load import kept, load, things, vocabulary_lexicons, vocabulary_words
+from gateway.ontology.recognise import Alias, Lexicon, Reading
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from gateway.ontology.vocabulary import Ontology, Property
     from gateway.store.reads import Reader
 
-__all__ = ["Scene", "ingredient_aliases"]
+__all__ = ["Scene", "alias_rows", "ingredient_aliases"]
 
 _BEGINNING_MS = -(2**62)
 """Before every instant that is stored."""
@@ -45,6 +46,13 @@ def ingredient_aliases() -> tuple[Alias, ...]:
         if role in (Role.SOURCE, Role.GROUP) and " ".join(words) not in named
     }
     return tuple(sorted(found, key=lambda alias: (alias.text, alias.reading.target)))
+
+
+def alias_rows() -> tuple[AliasRow, ...]:
+    """Every alias and known word of the vocabulary and of the ingredient tables, as rows to keep."""
+    ingredients = Lexicon(ingredient_aliases())
+    words = {**vocabulary_words(), "known.ingredient": ingredients.words()}
+    return rows_of({**vocabulary_lexicons(), "ingredient": ingredients}, words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +128,8 @@ class Scene:
         return self.on_file.leaving(f"pet:{pet_id}")
 
     def ingredients(self) -> tuple[Alias, ...]:
-        """The names of ingredients a question may use, as aliases of kind "ing"."""
-        return ingredient_aliases()
+        """The names of ingredients a question may use, as aliases of kind "ing"; none where they are kept as rows."""
+        return ingredient_aliases() if kept() is None else ()
 
     def wrong_hypotheses(self) -> frozenset[str]:
         """The "cause makes sign in pet" names the owner has marked wrong."""

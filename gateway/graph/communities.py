@@ -15,9 +15,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from gateway.graph.adjacency import Graph, from_arrays
 from gateway.graph.names import Names
@@ -133,8 +132,8 @@ def _connected_parts(graph: Graph, label: NDArray[np.int64]) -> NDArray[np.int32
         return np.zeros(0, dtype=np.int32)
     same = label[pairs.tails] == label[pairs.heads]
     ones = np.ones(int(same.sum()))
-    inner = csr_array((ones, (pairs.tails[same], pairs.heads[same])), shape=(n, n))
-    _, part = connected_components(inner, directed=False)
+    inner = scipy.sparse.csr_array((ones, (pairs.tails[same], pairs.heads[same])), shape=(n, n))
+    _, part = scipy.sparse.csgraph.connected_components(inner, directed=False)
     _, first = np.unique(part, return_index=True)
     label32: NDArray[np.int32] = first[part].astype(np.int32)
     return label32

@@ -19,14 +19,12 @@ Source: Saad, Iterative Methods for Sparse Linear Systems (2003), 14.2.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-# scipy's own kernels: the public product makes and zeroes a vector at every call, a quarter
-# of a walk's time on a million edges. The tests compare each walk with a dense solve.
-from scipy.sparse._sparsetools import coo_tocsr, csc_matvec, csr_matvec, csr_sum_duplicates, csr_tocsc
 
 from gateway.graph.adjacency import Graph
 
@@ -38,6 +36,16 @@ _FOLD_LEAST = 8192  # fewer such vertices are not worth two more calls a product
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
+
+
+@cache
+def _kernels() -> Any:
+    """Scipy's own kernels: the public product makes and zeroes a vector at every call, a quarter
+    of a walk's time on a million edges. The tests compare each walk with a dense solve.
+    """
+    from scipy.sparse import _sparsetools  # noqa: PLC0415  # many questions walk nowhere and need not wait for it
+
+    return _sparsetools
 
 
 _Rows = tuple[Ints, Ints, Floats]
@@ -97,21 +105,21 @@ class System:
             whole, n = (self.whole, *self.among[1:]), len(x)
             np.multiply(self.own, y, out=out[:reds])
             out[reds:].fill(0.0)
-            csr_matvec(n, reds, *whole, y, out)
+            _kernels().csr_matvec(n, reds, *whole, y, out)
             np.multiply(out[reds:], self.carry, out=x[reds:])
-            csc_matvec(reds, n, *whole, x, out)
+            _kernels().csc_matvec(reds, n, *whole, x, out)
             return
         out, pushed = out[:reds], x[reds:]
         np.multiply(self.own, y, out=out)
-        csr_matvec(reds, reds, *self.among, y, out)
-        csc_matvec(reds, reds, *self.among, y, out)
+        _kernels().csr_matvec(reds, reds, *self.among, y, out)
+        _kernels().csc_matvec(reds, reds, *self.among, y, out)
         left = pushed[folded:]
         left.fill(0.0)
-        csr_matvec(len(left), reds, *rows, y, left)
+        _kernels().csr_matvec(len(left), reds, *rows, y, left)
         left *= self.carry[folded:]
-        csc_matvec(reds, len(left), *rows, left, out)
-        csr_matvec(reds, reds, *fold, y, out)
-        csc_matvec(reds, reds, *fold, y, out)
+        _kernels().csc_matvec(reds, len(left), *rows, left, out)
+        _kernels().csr_matvec(reds, reds, *fold, y, out)
+        _kernels().csc_matvec(reds, reds, *fold, y, out)
 
     def residual(self, right: Floats, x: Floats, out: Floats) -> Floats:
         """``right`` - A y, by the graph's own arrays, as the first ``reds`` of ``out``.
@@ -121,9 +129,9 @@ class System:
         """
         reds, matrix, n = self.reds, (self.whole, *self.among[1:]), len(x)
         out.fill(0.0)
-        csr_matvec(n, reds, *matrix, x[:reds], out)
+        _kernels().csr_matvec(n, reds, *matrix, x[:reds], out)
         np.multiply(out[reds:], self.carry, out=x[reds:])
-        csc_matvec(reds, n, *matrix, x, out)
+        _kernels().csc_matvec(reds, n, *matrix, x, out)
         left = out[:reds]
         left += right
         left += (self.own - self.fold.itself) * x[:reds]
@@ -173,8 +181,8 @@ def make_system(graph: Graph, hub_exponent: float, restart: float, *, fold_least
     def row_sums(weight: Floats) -> Floats:
         """W times a vector: each pair acts from both its ends."""
         total = np.zeros(len(weight))
-        csr_matvec(*shape, *arrays, weight[:reds], total)
-        csc_matvec(*shape[::-1], *arrays, weight, total[:reds])
+        _kernels().csr_matvec(*shape, *arrays, weight[:reds], total)
+        _kernels().csc_matvec(*shape[::-1], *arrays, weight, total[:reds])
         return total
 
     strength = row_sums(np.ones(graph.vertex_count))
@@ -191,7 +199,7 @@ def make_system(graph: Graph, hub_exponent: float, restart: float, *, fold_least
     diagonal = 1.0 / (follow * scale[:reds] ** 2)
     handed = fold.itself.copy()  # what each red hands itself through all blacks
     rest = carry[fold.vertices :]
-    csc_matvec(reds, len(rest), graph.indptr[reds + fold.vertices :], graph.columns, squared, rest, handed)
+    _kernels().csc_matvec(reds, len(rest), graph.indptr[reds + fold.vertices :], graph.columns, squared, rest, handed)
     near = 1.0 / (diagonal - handed)
     longest = int(np.diff(graph.indptr).max() + np.bincount(graph.columns, minlength=1).max())
     return System(
@@ -227,7 +235,7 @@ def _folded(graph: Graph, carry: Floats, squared: Floats, least: int) -> _Fold:
     if count < least or not count:
         return _Fold(0, (nothing, nothing, np.zeros(0)), np.zeros(reds))
     itself = np.zeros(reds)
-    csc_matvec(reds, count, graph.indptr[reds : reds + count + 1], graph.columns, squared, carry[:count], itself)
+    _kernels().csc_matvec(reds, count, graph.indptr[reds : reds + count + 1], graph.columns, squared, carry[:count], itself)
     later, earlier, values = [nothing], [nothing], [np.zeros(0)]
     for neighbours in range(1, _FOLDED + 1):
         rows = np.flatnonzero(degree[:count] == neighbours)
@@ -254,9 +262,9 @@ def _summed(size: int, rows: Ints, columns: Ints, values: Floats) -> _Rows:
     """The square CSR matrix of some entries, equal pairs added up in a fixed order."""
     count = len(values)
     by_column = np.empty(size + 1, dtype=np.int32), np.empty(count, dtype=np.int32), np.empty(count)
-    coo_tocsr(size, size, count, columns, rows, values, *by_column)
+    _kernels().coo_tocsr(size, size, count, columns, rows, values, *by_column)
     indptr, inner, summed = np.empty(size + 1, dtype=np.int32), np.empty(count, dtype=np.int32), np.empty(count)
-    csr_tocsc(size, size, *by_column, indptr, inner, summed)
-    csr_sum_duplicates(size, size, indptr, inner, summed)
+    _kernels().csr_tocsc(size, size, *by_column, indptr, inner, summed)
+    _kernels().csr_sum_duplicates(size, size, indptr, inner, summed)
     left = int(indptr[-1])
     return indptr, inner[:left].copy(), summed[:left].copy()

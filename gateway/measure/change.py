@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from gateway.measure.baseline import (
     BASELINE_DAYS,
@@ -293,15 +293,16 @@ def _tested(
         return replace(
             blank, reason=Unclear.TOO_VARIABLE, now=now, usual=usual, detail="the days before vary too much for a range"
         )
-    reach = float(stdtrit(estimate.freedom, _SIDE)) * estimate.error
-    critical = float(stdtrit(estimate.freedom, _TEST)) * estimate.error
+    reach = float(scipy.special.stdtrit(estimate.freedom, _SIDE)) * estimate.error
+    at_power = float(scipy.special.stdtrit(estimate.freedom, _POWER)) * estimate.error
+    critical = float(scipy.special.stdtrit(estimate.freedom, _TEST)) * estimate.error
     shown = replace(
         blank,
         now=estimate.ratio * estimate.usual,
         usual=estimate.usual,
         change=estimate.ratio - 1.0,
         interval=_interval(estimate.ratio, reach),
-        smallest_visible=float(np.expm1(critical + float(stdtrit(estimate.freedom, _POWER)) * estimate.error)),
+        smallest_visible=float(np.expm1(critical + at_power)),
     )
     away = float(np.log(estimate.ratio)) if estimate.ratio > 0.0 else -np.inf
     rejects = abs(away) > critical
@@ -357,7 +358,7 @@ def _rests_on_one_day(
     if found is None:
         return None
     estimate = found[0]
-    critical = float(stdtrit(estimate.freedom, _TEST)) * estimate.error
+    critical = float(scipy.special.stdtrit(estimate.freedom, _TEST)) * estimate.error
     away = float(np.log(estimate.ratio)) if estimate.ratio > 0.0 else -np.inf
     return None if (away > critical if rising else away < -critical) else grid.dates[used[extreme]]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scipy.special import betainc, betaincinv, gammaincinv
+import scipy
 
 from gateway.model import Comparison, Unclear, Verdict
 
@@ -27,8 +27,8 @@ def count_tails(count: float, days: float, base_count: float, base_days: float) 
     """
     q = days / (base_days + days)
     shape = base_count + _SHAPE
-    high = 1.0 if count <= 0 else float(betainc(count, shape, q))
-    low = 1.0 - float(betainc(count + 1.0, shape, q))
+    high = 1.0 if count <= 0 else float(scipy.special.betainc(count, shape, q))
+    low = 1.0 - float(scipy.special.betainc(count + 1.0, shape, q))
     return high, low
 
 
@@ -39,7 +39,7 @@ def _smallest_visible(days: float, base_count: float, base_days: float) -> float
     least = 1
     while count_tails(least, days, base_count, base_days)[0] > _TAIL:
         least += 1
-    mean_needed = float(gammaincinv(least, _POWER))
+    mean_needed = float(scipy.special.gammaincinv(least, _POWER))
     return mean_needed / (base_count / base_days * days) - 1.0
 
 
@@ -56,7 +56,7 @@ def compare_counts(
     if base_count > 0:
         change = (count / days) / (base_count / base_days) - 1.0
         scale = base_days / days
-        ends = [float(betaincinv(count + _SHAPE, base_count + _SHAPE, side)) for side in (0.05, 0.95)]
+        ends = [float(scipy.special.betaincinv(count + _SHAPE, base_count + _SHAPE, side)) for side in (0.05, 0.95)]
         least, most = (scale * end / (1.0 - end) - 1.0 for end in ends)
         interval = (min(least, change), max(most, change))  # of no event at all, zero is the low end
     shown = replace(

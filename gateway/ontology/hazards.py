@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gateway.ontology.recognise import Lexicon, Match, Token
+from gateway.ontology.recognise import Match, Recogniser, Token
 
 __all__ = ["EmergencySign", "Hazards", "Pattern", "PoisonLine", "SignHit", "Toxin"]
 
@@ -90,8 +90,8 @@ class Hazards:
     toxins: Mapping[str, Toxin]
     signs: Mapping[str, EmergencySign]
     patterns: Mapping[int, Pattern]
-    substances: Lexicon
-    signals: Lexicon
+    substances: Recogniser
+    signals: Recogniser
     lines: tuple[PoisonLine, ...]
     unlisted: tuple[str, ...]
     first_aid: Mapping[str, str]

@@ -7,10 +7,10 @@ Never: a household's names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
-from gateway.ontology.recognise import Lexicon
+from gateway.ontology.recognise import Recogniser
 
 __all__ = ["Language", "Things", "TimeWords"]
 
@@ -25,9 +25,9 @@ class TimeWords:
     ``starts``. Months count from 1, weekdays from Monday 0.
     """
 
-    fixed: Lexicon
-    events: Lexicon
-    joints: Lexicon
+    fixed: Recogniser
+    events: Recogniser
+    joints: Recogniser
     weekdays: Mapping[str, int]
     months: Mapping[str, int]
     units: Mapping[str, str]
@@ -51,10 +51,10 @@ class Language:
 
     id: str
     markers: frozenset[str]
-    cues: Lexicon
-    metrics: Lexicon
-    directions: Lexicon
-    known: frozenset[str]
+    cues: Recogniser
+    metrics: Recogniser
+    directions: Recogniser
+    known: Container[str]
     times: TimeWords
     phrases: Mapping[str, tuple[str, ...]]
     words: Mapping[str, frozenset[str]]
@@ -68,5 +68,5 @@ class Things:
     harmless. ``words`` is every word in it.
     """
 
-    lexicon: Lexicon
-    words: frozenset[str]
+    lexicon: Recogniser
+    words: Container[str]

@@ -7,8 +7,10 @@ Never: a household's data. Ids that point nowhere stop the start, naming file an
 
 from __future__ import annotations
 
+import hashlib
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
@@ -17,8 +19,9 @@ from typing import Any
 from gateway.errors import ConfigError
 from gateway.model import stable_id
 from gateway.ontology.hazards import EmergencySign, Hazards, Pattern, PoisonLine, Toxin
+from gateway.ontology.kept import KeptAliases, KeptLexicon, KeptWords
 from gateway.ontology.language import Language, Things, TimeWords
-from gateway.ontology.recognise import Alias, Lexicon, Reading, fold_alias
+from gateway.ontology.recognise import Alias, Lexicon, Reading, Recogniser, fold_alias
 from gateway.ontology.vocabulary import (
     DEFAULT_RELEVANCE,
     DeviceKind,
@@ -31,7 +34,20 @@ from gateway.ontology.vocabulary import (
     VertexKind,
 )
 
-__all__ = ["LANGUAGES", "hazards", "languages", "load", "read_table", "things", "toy_breeds"]
+__all__ = [
+    "LANGUAGES",
+    "hazards",
+    "keeping",
+    "kept",
+    "languages",
+    "load",
+    "read_table",
+    "things",
+    "toy_breeds",
+    "vocabulary_key",
+    "vocabulary_lexicons",
+    "vocabulary_words",
+]
 
 LANGUAGES = ("en", "es", "de")
 """English first: it is complete, and wins a tie when a text's language is told."""
@@ -53,6 +69,49 @@ def read_table(name: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as broken:
         raise ConfigError(f"ontology data {name} must be TOML: {broken}") from broken
+
+
+_FILES = ("ingredients", "lang_de", "lang_en", "lang_es", "safety", "things")
+"""The files that aliases are made of."""
+
+_KEPT_FORM = 1
+"""Raised when the rows themselves change shape or meaning."""
+
+_kept: list[KeptAliases] = []
+
+
+@cache
+def vocabulary_key() -> str:
+    """Which vocabulary aliases are made of: a hash over the packaged files and the rows' form."""
+    digest = hashlib.sha256(str(_KEPT_FORM).encode())
+    for name in _FILES:
+        digest.update(resources.files("gateway.ontology").joinpath("data", f"{name}.toml").read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@contextmanager
+def keeping(rows: KeptAliases) -> Iterator[None]:
+    """Read aliases from kept rows within the block, instead of building them.
+
+    For a process that answers and ends; by whoever knows that the rows are of this vocabulary
+    (``vocabulary_key``). Where the vocabulary is built already it is used as it is.
+    """
+    loaded = (languages, hazards, things)
+    if _kept or any(table.cache_info().currsize for table in loaded):
+        yield
+        return
+    _kept.append(rows)
+    try:
+        yield
+    finally:
+        _kept.clear()
+        for table in loaded:
+            table.cache_clear()
+
+
+def kept() -> KeptAliases | None:
+    """The rows aliases are read from in this process; None where they are built."""
+    return _kept[0] if _kept else None
 
 
 def _relation(name: str, row: Mapping[str, Any]) -> Relation:
@@ -207,11 +266,18 @@ def load() -> Ontology:
 # --- languages and things -----------------------------------------------------------------
 
 
-def _lexicon(kind: str, rows: Mapping[str, Any]) -> Lexicon:
-    return Lexicon(Alias(phrase, Reading(kind, name)) for name, phrases in rows.items() for phrase in phrases)
+def _lexicon(name: str, kind: str, rows: Mapping[str, Any]) -> Recogniser:
+    return _recogniser(
+        name, (Alias(phrase, Reading(kind, target)) for target, phrases in rows.items() for phrase in phrases)
+    )
 
 
-def _metrics(rows: Mapping[str, Any]) -> Lexicon:
+def _recogniser(name: str, aliases: Iterable[Alias]) -> Recogniser:
+    rows = kept()
+    return Lexicon(aliases) if rows is None else KeptLexicon(name, rows)
+
+
+def _metrics(code: str, rows: Mapping[str, Any]) -> Recogniser:
     aliases = []
     for name, row in rows.items():
         aliases += [Alias(word, Reading("metric", name)) for word in row.get("words", ())]
@@ -219,24 +285,24 @@ def _metrics(rows: Mapping[str, Any]) -> Lexicon:
         aliases += [
             Alias(word, Reading("metric", f"{name}:{way}")) for way in ("up", "down") for word in row.get(way, ())
         ]
-    return Lexicon(aliases)
+    return _recogniser(f"metric.{code}", aliases)
 
 
 _JOINTS = ("since", "after", "before", "between", "and", "last", "ago", "ago_before")
 
 
-def _time_words(table: Mapping[str, Any]) -> TimeWords:
+def _time_words(code: str, table: Mapping[str, Any]) -> TimeWords:
     def folded(rows: Mapping[str, Any]) -> dict[str, Any]:
         return {" ".join(fold_alias(word)): value for word, value in rows.items()}
 
-    fixed = _lexicon("fixed", table["fixed"])
-    joints = _lexicon("joint", {name: table.get(name, ()) for name in _JOINTS})
+    fixed = _lexicon(f"fixed.{code}", "fixed", table["fixed"])
+    joints = _lexicon(f"joint.{code}", "joint", {name: table.get(name, ()) for name in _JOINTS})
     weekdays = folded({word: index for index, words in enumerate(table["weekdays"]) for word in words})
     months = folded({word: index + 1 for index, words in enumerate(table["months"]) for word in words})
     phrases = (*fixed.phrases(), *joints.phrases(), *weekdays, *months, *folded(table["number"]), "the")
     return TimeWords(
         fixed=fixed,
-        events=_lexicon("event", table["event"]),
+        events=_lexicon(f"event.{code}", "event", table["event"]),
         joints=joints,
         weekdays=weekdays,
         months=months,
@@ -253,7 +319,11 @@ def _time_vocabulary(times: TimeWords) -> frozenset[str]:
     words = {
         word for phrase in (*times.weekdays, *times.months, *times.units, *times.numbers) for word in phrase.split(" ")
     }
-    return frozenset(words) | times.fixed.words() | times.events.words() | times.joints.words()
+    return frozenset(words) | _words_in(times.fixed, times.events, times.joints)
+
+
+def _words_in(*lexicons: Recogniser) -> frozenset[str]:
+    return frozenset(word for lexicon in lexicons for form in lexicon.phrases() for word in form.split(" "))
 
 
 @cache
@@ -262,14 +332,10 @@ def languages() -> tuple[Language, ...]:
     made = []
     for code in LANGUAGES:
         table = read_table(f"lang_{code}.toml")
-        cues = _lexicon("cue", table["cue"])
-        metrics, directions = _metrics(table["metric"]), _lexicon("dir", table["direction"])
-        plain = frozenset(
-            word
-            for phrase in (*table["markers"], *table["vocabulary"]["words"], *table["vocabulary"]["neighbours"])
-            for word in fold_alias(phrase)
-        )
-        times = _time_words(table["time"])
+        cues = _lexicon(f"cue.{code}", "cue", table["cue"])
+        metrics = _metrics(code, table["metric"])
+        directions = _lexicon(f"dir.{code}", "dir", table["direction"])
+        times = _time_words(code, table["time"])
         made.append(
             Language(
                 id=code,
@@ -277,13 +343,26 @@ def languages() -> tuple[Language, ...]:
                 cues=cues,
                 metrics=metrics,
                 directions=directions,
-                known=plain | cues.words() | metrics.words() | directions.words() | _time_vocabulary(times),
+                known=_known(code, table, times, cues, metrics, directions),
                 times=times,
                 words=MappingProxyType({name: frozenset(words) for name, words in table["words"].items()}),
                 phrases=MappingProxyType({name: tuple(phrases) for name, phrases in table["cue"].items()}),
             )
         )
     return tuple(made)
+
+
+def _known(code: str, table: Mapping[str, Any], times: TimeWords, *lexicons: Recogniser) -> Container[str]:
+    """Words of a language that are no misspelling."""
+    rows = kept()
+    if rows is not None:
+        return KeptWords(rows, (f"known.{code}",))
+    plain = frozenset(
+        word
+        for phrase in (*table["markers"], *table["vocabulary"]["words"], *table["vocabulary"]["neighbours"])
+        for word in fold_alias(phrase)
+    )
+    return plain | _words_in(*lexicons) | _time_vocabulary(times)
 
 
 def _thing_aliases(table: Mapping[str, Any]) -> list[Alias]:
@@ -308,8 +387,11 @@ def _thing_aliases(table: Mapping[str, Any]) -> list[Alias]:
 @cache
 def things() -> Things:
     """Hosts, breeds, foods, ingredients, medicines for pets, body parts, topics, sources."""
+    rows = kept()
+    if rows is not None:
+        return Things(lexicon=KeptLexicon("thing", rows), words=KeptWords(rows, ("known.thing",)))
     lexicon = Lexicon(_thing_aliases(read_table("things.toml")))
-    return Things(lexicon=lexicon, words=lexicon.words())
+    return Things(lexicon=lexicon, words=_words_in(lexicon))
 
 
 # --- safety -------------------------------------------------------------------------------
@@ -409,13 +491,31 @@ def hazards() -> Hazards:
         toxins=MappingProxyType(toxins),
         signs=MappingProxyType(signs),
         patterns=MappingProxyType({pattern.groups[0]: pattern for pattern in patterns}),
-        substances=Lexicon(substance_aliases),
-        signals=Lexicon(signal_aliases),
+        substances=_recogniser("substance", substance_aliases),
+        signals=_recogniser("signal", signal_aliases),
         lines=tuple(_line(row) for row in table["line"]),
         unlisted=tuple(str(row["country"]) for row in table["unlisted"]),
         first_aid=MappingProxyType(dict(table["first_aid"])),
         near=MappingProxyType(_near(table)),
     )
+
+
+def vocabulary_lexicons() -> dict[str, Recogniser]:
+    """Every recogniser of the vocabulary under the name its rows are kept by."""
+    found: dict[str, Recogniser] = {"thing": things().lexicon}
+    for language in languages():
+        times = language.times
+        parts = ("cue", language.cues), ("metric", language.metrics), ("dir", language.directions)
+        for name, lexicon in (*parts, ("fixed", times.fixed), ("event", times.events), ("joint", times.joints)):
+            found[f"{name}.{language.id}"] = lexicon
+    return {**found, "substance": hazards().substances, "signal": hazards().signals}
+
+
+def vocabulary_words() -> dict[str, Iterable[str]]:
+    """Words that are no misspelling, under the names their rows are kept by; of a built vocabulary."""
+    known = {f"known.{language.id}": language.known for language in languages()}
+    known |= {"known.thing": things().words, "known.hazard": _words_in(hazards().substances, hazards().signals)}
+    return {name: words for name, words in known.items() if isinstance(words, frozenset)}
 
 
 @cache

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["Alias", "Lexicon", "Match", "Reading", "Token", "fold", "fold_alias", "inflect", "tokens_of"]
+__all__ = ["Alias", "Lexicon", "Match", "Reading", "Recogniser", "Token", "fold", "fold_alias", "inflect", "tokens_of"]
 
 _APOSTROPHES = frozenset("'\u2018\u2019\u201b\u02bc\u02b9\u00b4\u0060\u2032\uff07")
 _TOKEN = re.compile(r"[^\W\d_][^\W_]*(?:'[^\W_]+)*|\d+(?:[.,:/-]\d+)*|[&%]|[.?!,;:\n|()]")
@@ -138,7 +139,52 @@ def inflect(words: tuple[str, ...], form: str) -> tuple[tuple[str, ...], ...]:
     return tuple((*head, ending) for ending in dict.fromkeys(endings))
 
 
-class Lexicon:
+class Recogniser(ABC):
+    """Finds aliases in tokens; where the aliases are kept is the subclass's matter."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def at(self, tokens: Sequence[Token], index: int) -> Iterator[tuple[int, tuple[Reading, ...]]]:
+        """Every alias that begins at a token, longest first, as (token count, readings)."""
+
+    def phrases(self) -> tuple[str, ...]:
+        """Every form, sorted."""
+        return tuple(form for form, _ in self.forms())
+
+    @abstractmethod
+    def forms(self) -> Iterator[tuple[str, tuple[Reading, ...]]]:
+        """Every form with its readings, sorted by form."""
+
+    def find_in(self, text: str, tokens: Sequence[Token]) -> tuple[Match, ...]:
+        """Longest matches from left to right, not overlapping."""
+        found = []
+        index = 0
+        while index < len(tokens):
+            hit = next(self.at(tokens, index), None)
+            if hit is None:
+                index += 1
+                continue
+            found.append(_match(text, tokens, index, *hit))
+            index += hit[0]
+        return tuple(found)
+
+    def every_in(self, text: str, tokens: Sequence[Token]) -> tuple[Match, ...]:
+        """All matches, overlapping ones included, in text order, longer before shorter."""
+        return tuple(
+            _match(text, tokens, index, *hit) for index in range(len(tokens)) for hit in self.at(tokens, index)
+        )
+
+    def find(self, text: str) -> tuple[Match, ...]:
+        """Longest matches of a text from left to right, with offsets into it.
+
+        Linear in the text: at each token at most as many look-ups as the longest alias that
+        begins with it has words.
+        """
+        return self.find_in(text, tokens_of(text))
+
+
+class Lexicon(Recogniser):
     """Aliases, inflected when built, with every reading kept. Read-only afterwards.
 
     Parameters
@@ -176,10 +222,6 @@ class Lexicon:
         """Every form with its readings, sorted by form."""
         return iter(sorted(self._forms.items()))
 
-    def phrases(self) -> tuple[str, ...]:
-        """Every form, sorted."""
-        return tuple(sorted(self._forms))
-
     def at(self, tokens: Sequence[Token], index: int) -> Iterator[tuple[int, tuple[Reading, ...]]]:
         """Every alias that begins at a token, longest first, as (token count, readings)."""
         most = min(self._longest.get(tokens[index].text, 0), len(tokens) - index)
@@ -187,33 +229,6 @@ class Lexicon:
             readings = self._forms.get(" ".join(token.text for token in tokens[index : index + count]))
             if readings is not None:
                 yield count, readings
-
-    def find_in(self, text: str, tokens: Sequence[Token]) -> tuple[Match, ...]:
-        """Longest matches from left to right, not overlapping."""
-        found = []
-        index = 0
-        while index < len(tokens):
-            hit = next(self.at(tokens, index), None)
-            if hit is None:
-                index += 1
-                continue
-            found.append(_match(text, tokens, index, *hit))
-            index += hit[0]
-        return tuple(found)
-
-    def every_in(self, text: str, tokens: Sequence[Token]) -> tuple[Match, ...]:
-        """All matches, overlapping ones included, in text order, longer before shorter."""
-        return tuple(
-            _match(text, tokens, index, *hit) for index in range(len(tokens)) for hit in self.at(tokens, index)
-        )
-
-    def find(self, text: str) -> tuple[Match, ...]:
-        """Longest matches of a text from left to right, with offsets into it.
-
-        Linear in the text: at each token at most as many look-ups as the longest alias that
-        begins with it has words.
-        """
-        return self.find_in(text, tokens_of(text))
 
 
 def _match(text: str, tokens: Sequence[Token], index: int, count: int, readings: tuple[Reading, ...]) -> Match:

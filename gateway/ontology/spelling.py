@@ -74,10 +74,10 @@ class Neighbours:
         return _edits_for(len(word)) if two else 1
 
     def near(self, word: str) -> tuple[str, ...]:
-        """The indexed words within the edits their length allows, sorted; itself excluded."""
+        """The indexed words within the edits their own length allows, sorted; itself excluded."""
         if len(word) > 40:  # no word that matters is longer; keeps a pathological token cheap
             return ()
-        edits = self._edits(word, two=self._two) if self._two else 1
+        edits = 2 if self._two and len(word) >= TWO_EDITS_FROM - 2 else 1  # a long word may have lost two letters
         found = set()
         for variant in set(_deletions(word, edits)):
             for candidate in self._index.get(variant, ()):

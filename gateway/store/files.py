@@ -11,15 +11,14 @@ import os
 import sqlite3
 from typing import TYPE_CHECKING
 
-import sqlite_utils
-
 from gateway.errors import DatabaseTooNew, DatabaseUnreadable, StoreError
-from gateway.store.schema import APPLICATION_ID, SCHEMA_VERSION, migrations
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "APPLICATION_ID",
+    "SCHEMA_VERSION",
     "beside",
     "check_readable",
     "initialise",
@@ -29,6 +28,9 @@ __all__ = [
     "read_only",
     "sync",
 ]
+
+APPLICATION_ID = 0x5363_656E  # "Scen": PRAGMA application_id, so that another program's file is refused
+SCHEMA_VERSION = 1  # PRAGMA user_version, equals the number of released steps
 
 _MAGIC = b"SQLite format 3\0"
 _SECTOR_BYTES = 512
@@ -121,6 +123,8 @@ def initialise(path: Path, *, clock_source: str) -> None:
     DatabaseUnreadable, DatabaseTooNew
         The existing file is not ours to write.
     """
+    from gateway.store.schema import apply_steps  # noqa: PLC0415  # a question reads, and need not wait for it
+
     fresh = is_empty(path)
     if not fresh:
         must_be_ours(path)
@@ -131,7 +135,7 @@ def initialise(path: Path, *, clock_source: str) -> None:
         if fresh:
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute("PRAGMA journal_mode = WAL")  # also where a backup was moved here by hand
-        migrations.apply(sqlite_utils.Database(connection))
+        apply_steps(connection)
         if connection.execute("PRAGMA user_version").fetchone() != (SCHEMA_VERSION,):  # on a full disk, write nothing
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         connection.execute(

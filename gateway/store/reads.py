@@ -30,6 +30,7 @@ from gateway.model import (
     stable_id,
 )
 from gateway.store.adjacency import AdjacencyReads
+from gateway.store.aliases import AliasReads
 from gateway.store.blobs import unpack_covered, unpack_pairs, unpack_sums, unpack_texts
 from gateway.store.deliveries import FRAME_SQL, DeliveryReads, frame_of, rare
 from gateway.store.heard import HeardReads
@@ -100,7 +101,7 @@ class _Labels(Mapping[str, str]):
         return len(self._reader.labelled_vertices())
 
 
-class Reader(AdjacencyReads, DeliveryReads, HeardReads, NoticeReads):
+class Reader(AdjacencyReads, AliasReads, DeliveryReads, HeardReads, NoticeReads):
     """Reads over one connection. Made by `Snapshot` and `Transaction` only."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:

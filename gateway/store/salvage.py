@@ -297,7 +297,8 @@ def _make_whole(db: sqlite3.Connection, *, unreadable: dict[str, int], clock_sou
         {"source": clock_source},
     )
     _drop_dangling(db)
-    for table in ("adjacency", "adjacency_epoch", "adjacency_change"):  # of rows that may be lost: made again
+    db.execute("DELETE FROM meta WHERE key = 'alias_key'")
+    for table in ("adjacency", "adjacency_epoch", "adjacency_change", "alias"):  # of rows that may be lost: made again
         db.execute(f"DELETE FROM {table}")
     if unreadable["mark"]:
         db.execute(_MARKS_FROM_FRAMES)

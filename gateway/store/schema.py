@@ -22,13 +22,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlite_utils import Migrations
+from sqlite_utils import Database, Migrations
 
 if TYPE_CHECKING:
-    from sqlite_utils import Database
+    import sqlite3
 
-APPLICATION_ID = 0x5363_656E  # "Scen": PRAGMA application_id, so that another program's file is refused
-SCHEMA_VERSION = 1  # PRAGMA user_version, equals the number of released steps
 
 migrations = Migrations("scentwalk")
 
@@ -217,6 +215,11 @@ _STEP_1 = (
         tail INTEGER NOT NULL, head INTEGER NOT NULL, epoch INTEGER NOT NULL, PRIMARY KEY (tail, head)
     ) STRICT, WITHOUT ROWID""",
     *_change_triggers(),
+    # -- names: what a question's words may mean, made again with each vocabulary ----------------------
+    """CREATE TABLE alias (
+        first TEXT NOT NULL, form TEXT NOT NULL, lexicon TEXT NOT NULL, kind TEXT NOT NULL, target TEXT NOT NULL,
+        PRIMARY KEY (first, form, lexicon, kind, target)
+    ) STRICT, WITHOUT ROWID""",
     # -- what learn found --------------------------------------------------------------------------
     """CREATE TABLE finding (
         series TEXT NOT NULL REFERENCES series(id), as_of TEXT NOT NULL, window TEXT NOT NULL,
@@ -277,3 +280,8 @@ def step_1_the_whole_way(db: Database) -> None:
     """Household, frames, days, documents, graph, findings, answers."""
     for statement in _STEP_1:
         db.execute(statement)
+
+
+def apply_steps(connection: sqlite3.Connection) -> None:
+    """Bring a database to the newest step."""
+    migrations.apply(Database(connection))

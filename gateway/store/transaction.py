@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gateway.errors import HouseholdError
 from gateway.store.adjacency import AdjacencyWrites
+from gateway.store.aliases import AliasWrites
 from gateway.store.blobs import pack_list, pack_pairs
 from gateway.store.checksums import row_crc
 from gateway.store.deliveries import DeliveryWrites
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Transaction"]
 
 
-class Transaction(AdjacencyWrites, DeliveryWrites, HeardWrites, NoticeWrites, Retention, Reader):
+class Transaction(AdjacencyWrites, AliasWrites, DeliveryWrites, HeardWrites, NoticeWrites, Retention, Reader):
     """Reads and writes of one transaction. Made by `Database.transaction` only."""
 
     _household_changed = False

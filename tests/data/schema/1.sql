@@ -5,7 +5,7 @@ CREATE TABLE "_sqlite_migrations" (
    "name" TEXT,
    "applied_at" TEXT
 );
-INSERT INTO "_sqlite_migrations" VALUES(1,'scentwalk','step_1_the_whole_way','2026-11-30 23:08:10.481487+00:00');
+INSERT INTO "_sqlite_migrations" VALUES(1,'scentwalk','step_1_the_whole_way','2026-11-30 23:16:32.327656+00:00');
 CREATE TABLE adjacency (
         id INTEGER PRIMARY KEY CHECK (id = 1), view TEXT NOT NULL, crc INTEGER NOT NULL,
         arrays BLOB NOT NULL, names BLOB NOT NULL, rows BLOB NOT NULL, parallels BLOB NOT NULL
@@ -14,6 +14,10 @@ CREATE TABLE adjacency_change (
         tail INTEGER NOT NULL, head INTEGER NOT NULL, epoch INTEGER NOT NULL, PRIMARY KEY (tail, head)
     ) STRICT, WITHOUT ROWID;
 CREATE TABLE adjacency_epoch (id INTEGER PRIMARY KEY CHECK (id = 1), epoch INTEGER NOT NULL) STRICT;
+CREATE TABLE alias (
+        first TEXT NOT NULL, form TEXT NOT NULL, lexicon TEXT NOT NULL, kind TEXT NOT NULL, target TEXT NOT NULL,
+        PRIMARY KEY (first, form, lexicon, kind, target)
+    ) STRICT, WITHOUT ROWID;
 CREATE TABLE answer (
         id INTEGER PRIMARY KEY, asked_ms INTEGER NOT NULL, question TEXT NOT NULL, body TEXT NOT NULL
     ) STRICT;
