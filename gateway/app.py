@@ -258,7 +258,6 @@ class Gateway:
             Further tasks of the same group; when one of them fails, everything ends.
         """
         await self._must_have_a_zone()
-        await self.writer.run(keep_aliases)
         for number in (signal.SIGTERM, signal.SIGINT):
             self._loop.add_signal_handler(number, self.stop)
         try:
@@ -271,6 +270,7 @@ class Gateway:
                     group.create_task(self.heard_link.run(), name="mqtt-heard")
                 if self.radio is not None:
                     group.create_task(self.radio.run(), name="ble")
+                group.create_task(self.writer.run(keep_aliases), name="names")
                 group.create_task(self._learn(), name="learn")
                 group.create_task(self._watch(), name="floors")
                 if listener is not None:
