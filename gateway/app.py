@@ -27,8 +27,7 @@ from gateway.ask.adjacency import is_due, rewritten
 from gateway.ask.answer import answer_json
 from gateway.ask.ask import Conversation, ask
 from gateway.ask.restated import late_records, told_verdicts, verdict_now
-from gateway.ask.scene import alias_rows
-from gateway.commands import rederive, run_command
+from gateway.commands import keep_aliases, rederive, run_command
 from gateway.errors import ConfigError, DatabaseBusy, HouseholdError, PortBusy, StoreError
 from gateway.learn import catch_up, refresh_facts, watch_floors
 from gateway.links.ble_identity import RadioKey
@@ -41,7 +40,6 @@ from gateway.links.profileset import ProfileSet, load_profiles
 from gateway.links.rollups import Rollups
 from gateway.measure.days import add_days, day_interval, local_day
 from gateway.ontology.load import load as load_ontology
-from gateway.ontology.load import vocabulary_key
 from gateway.store import Database, Snapshot
 from gateway.store.backup import restore
 from gateway.store.room import BALLAST_BYTES
@@ -55,15 +53,7 @@ if TYPE_CHECKING:
     from gateway.links.ble import BleLink
     from gateway.store import Transaction
 
-__all__ = [
-    "Gateway",
-    "compare_again",
-    "keep_aliases",
-    "listening_socket",
-    "mqtt_settings",
-    "run_command_anywhere",
-    "serve",
-]
+__all__ = ["Gateway", "compare_again", "listening_socket", "mqtt_settings", "run_command_anywhere", "serve"]
 
 Result = TypeVar("Result")
 _LEARN_AFTER_MS = 60_000
@@ -518,12 +508,6 @@ class Gateway:
         self._loop.call_soon_threadsafe(self._changed.set)
         self._loop.call_soon_threadsafe(self._committed.set)
         return done
-
-
-def keep_aliases(tx: Transaction) -> None:
-    """Write the names of this vocabulary where the file holds another's, or none."""
-    if tx.aliases_key() != vocabulary_key():
-        tx.save_aliases(alias_rows(), key=vocabulary_key())
 
 
 def compare_again(tx: Transaction, *, now_ms: int) -> int:

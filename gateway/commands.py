@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from firmware_bridge.wire import is_device_id
+from gateway.ask.scene import alias_rows
 from gateway.errors import HouseholdError, ImportRefused
 from gateway.knowledge.household import read_household
 from gateway.knowledge.labels import read_label
@@ -28,7 +29,7 @@ from gateway.links.rollups import Rollups
 from gateway.links.surefeed import read_surefeed, store_surefeed
 from gateway.measure.days import instant_of, local_clock
 from gateway.model import Device, Food, Household, RecordRef, Vertex, stable_id
-from gateway.ontology.load import load
+from gateway.ontology.load import load, vocabulary_key
 from gateway.stored import TextRecord
 from gateway.web import Done
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from gateway.model import Pet
     from gateway.store import Transaction
 
-__all__ = ["COMMANDS", "rederive", "run_command"]
+__all__ = ["COMMANDS", "keep_aliases", "rederive", "run_command"]
 
 _DAY_MS = 86_400_000
 _EVERY = re.compile(r"(\d{1,4})\s*(d|days?|w|weeks?|h|hours?)\Z")
@@ -77,6 +78,12 @@ def rederive(run: Callable[[Callable[[Transaction], Any]], Any], profiles: Profi
     ]
     said = [one.words(family) for family, one in zip(due, done, strict=True)]
     return Done("\n".join(said) or "Everything was read by the profiles as they are; nothing to do.")
+
+
+def keep_aliases(tx: Transaction) -> None:
+    """Write the names of this vocabulary where the file holds another's, or none."""
+    if tx.aliases_key() != vocabulary_key():
+        tx.save_aliases(alias_rows(), key=vocabulary_key())
 
 
 # --- reading arguments ---------------------------------------------------------------------------
