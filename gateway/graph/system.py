@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-
 from gateway.graph.adjacency import Graph
 
 __all__ = ["System", "make_system"]
@@ -235,7 +234,9 @@ def _folded(graph: Graph, carry: Floats, squared: Floats, least: int) -> _Fold:
     if count < least or not count:
         return _Fold(0, (nothing, nothing, np.zeros(0)), np.zeros(reds))
     itself = np.zeros(reds)
-    _kernels().csc_matvec(reds, count, graph.indptr[reds : reds + count + 1], graph.columns, squared, carry[:count], itself)
+    _kernels().csc_matvec(
+        reds, count, graph.indptr[reds : reds + count + 1], graph.columns, squared, carry[:count], itself
+    )
     later, earlier, values = [nothing], [nothing], [np.zeros(0)]
     for neighbours in range(1, _FOLDED + 1):
         rows = np.flatnonzero(degree[:count] == neighbours)
