@@ -160,6 +160,11 @@ class FakeBluez:
         assert told is not None
         return sum(name.startswith(":") for name in told.body[0])
 
+    def forget_clients(self) -> None:
+        """Who scanned is gone from the bus: BlueZ ends the scans of a client that vanished."""
+        for radio in self.adapters.values():
+            radio.scanning.clear()
+
     def fail(self, member: str, error: str, text: str = "", *, times: int = 1) -> None:
         self.errors[member].extend([(f"org.bluez.Error.{error}", text)] * times)
 

@@ -5,11 +5,12 @@ One process each: the gateway's ingest on a database with ``synchronous=FULL``, 
 with its default settings and persistence, and the firmware's ring and publishing loop on a
 real MicroPython with a 64 kB heap, its ring in a file. One of them after the other gets
 SIGKILL and is started again at once. In the end whatever the device ever took must be stored
-once, and the file must be sound. Exits with 1 where anything was lost.
+once, and the file must be sound. Then the same over Bluetooth (`tests/kill_ble.py`), a fifth as often. Exits with 1 where anything was lost.
 """
 
 from __future__ import annotations
 
+import asyncio
 import random
 import signal
 import subprocess
@@ -30,6 +31,7 @@ from gateway.ontology.load import load
 from gateway.store.database import Database
 from gateway.store.snapshot import Snapshot
 from gateway.store.verify import verify
+from tests import kill_ble
 from tests.brokers import Mosquitto, with_me
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -295,7 +297,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         report = soak(Path(folder), kills=kills, seed=seed)
     print(report.table())
-    return 1 if report.failures else 0
+    with tempfile.TemporaryDirectory() as folder:
+        radio = asyncio.run(kill_ble.soak(Path(folder), kills=max(1, kills // 5), seed=seed))
+    print(radio.line(), *radio.failures, sep="\n")
+    return 1 if report.failures or radio.failures else 0
 
 
 if __name__ == "__main__":

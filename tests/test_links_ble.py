@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 
 import pytest
 
+from firmware_bridge import wire
+from gateway.ask.answer import answer_json
+from gateway.ask.ask import ask
 from gateway.links import advertisement, bthome
 from gateway.links.ble_identity import RadioKey
 from gateway.links.inbox import Delivery
@@ -323,3 +327,30 @@ async def test_minutes_of_lossy_radio_with_link_drops_lose_nothing_and_double_no
 @pytest.mark.parametrize("seed", range(5))
 async def test_an_hour_of_lossy_radio_with_twenty_link_drops_loses_nothing_and_doubles_nothing(bluez, tmp_path, seed):
     await radio_hour(bluez, tmp_path, seconds=3_600, drops=20, loss=0.02, seed=seed)
+
+
+async def test_field_report_7_what_a_silent_tracker_did_is_not_recorded_and_never_inactive(bluez, tmp_path):
+    async with home(bluez, tmp_path) as hub:
+        tracker = TrackerPeer(hub.clock)
+        for _ in range(24):  # two hours of moderate walking, in reach
+            await hub.clock.advance(300, pause_s=0)
+            motion = (300_000, 4_000, 200, 60_000, 120_000, 40_000, 70_000, 0, 300_000)
+            tracker.outbox.put(wire.MOTION, tracker.uptime_ms(), motion)
+        await hub.hand_over(tracker)
+        bluez.adapters["hci0"].deaf = True
+        bluez.adapters["hci0"].cured_by_power = False
+        for _ in range(36):
+            await hub.clock.advance(300, pause_s=0)
+        await hub.until(lambda: hub.link.state.standing == "degraded", "the radio's silence must be said", step_s=20.0)
+        assert "not recorded" in (hub.link.state.banner or "")
+        with hub.database.snapshot() as reader:
+            days = [day for series in reader.all_series() for day in reader.days(series.id, "2026-01-01", "2027-01-01")]
+            answer = ask("Is Max less active today?", reader, now_ms=hub.clock.now_ms())
+        assert days
+        assert all(day.covered_ms <= 2 * 3_600_000 + 300_000 for day in days), "silence is covered by nothing"
+        assert all(
+            not count for day in days for count, covered in zip(day.sums, day.covered, strict=True) if not covered
+        )
+        said = json.dumps(answer_json(answer)).lower()
+        assert "inactive" not in said
+        assert all(claim.values.get("verdict") != "down" for claim in answer.claims)
