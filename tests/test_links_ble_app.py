@@ -12,7 +12,8 @@ import pytest
 
 from firmware_bridge import parts, wire
 from gateway.app import Gateway, listening_socket
-from gateway.config import Ble, Config, Mqtt
+from gateway.config import Ble, Config, Mqtt, Profiles
+from gateway.links import bthome
 from gateway.links.ble import COUNTERS, RadioState, Standing
 from gateway.links.clock import SystemClock
 from gateway.store.database import Database
@@ -20,7 +21,7 @@ from gateway.web.radio import COUNTER_WORDS, radio_json, radio_page
 from tests.ble_home import ADDRESS, HOME
 from tests.brokers import Mosquitto, free_port
 from tests.fake_bluez import FakeBluez, PrivateBus
-from tests.radio_world import TrackerPeer
+from tests.radio_world import SENSOR, TrackerPeer
 from tests.test_links_ble import bus  # noqa: F401 - a fixture
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -88,6 +89,28 @@ async def test_a_radio_that_is_not_there_is_said_and_mqtt_goes_on(bus: PrivateBu
             assert "ServiceUnknown" in str((await told(listener.getsockname()[1]))["trouble"])
             gateway.stop()
             await running
+
+
+async def test_an_advertisement_that_a_profile_reads_becomes_a_row_and_a_neighbours_phone_nothing(bus, database):  # noqa: F811
+    bluez = await FakeBluez(bus.address, "hci0").start()
+    config = Config(ble=Ble(adapter="hci0"), mqtt=Mqtt(port=free_port()), profiles=Profiles(enabled=("bthome",)))
+    gateway = Gateway(config, SystemClock(), database)
+    running = asyncio.create_task(gateway.run(listener=None))
+    await eventually(lambda: bool(bluez.adapters["hci0"].scanning), "it must listen")
+    bluez.advertise("11:22:33:44:55:66", manufacturer={0x004C: b"\x10"})
+    bluez.advertise(SENSOR, service={bthome.SERVICE_UUID: bytes.fromhex("400009015d025d09")})
+
+    def rows():
+        with database.snapshot() as reader:
+            return reader.frames(("5448e68f80a5",), start_ms=-(2**60), end_ms=2**60)
+
+    await eventually(lambda: len(rows()) > 0, "the sensor's values must be stored")
+    assert 297_120 in {row.amount for row in rows()}, "23.97 C in mK"
+    assert gateway.radio is not None
+    assert gateway.radio.state.counters["advertisements_ignored"] == 1
+    gateway.stop()
+    await running
+    await bluez.stop()
 
 
 # --- the page and the documents -------------------------------------------------------------------
