@@ -43,17 +43,13 @@ class MQTTError(Exception):
     Attributes
     ----------
     reason : str
-        ``unreachable``, ``refused`` (by the broker), ``untrusted`` (its certificate), ``timeout``,
-        ``closed``, ``protocol``.
+        ``unreachable``, ``refused`` (by the broker), ``timeout``, ``closed``, ``protocol``;
+        ``untrusted`` under TLS (``tls``).
     """
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
         self.reason = reason
-
-
-class Untrusted(OSError):
-    """What a link under TLS raises where the peer's certificate is not the owner's (``tls.Secure``)."""
 
 
 class Backoff:
@@ -117,8 +113,6 @@ class Client:
         The bound of every single wait: connecting, CONNACK, room to write.
     will : Will, optional
         Published by the broker at QoS 1 when this client vanishes.
-    trust : tls.Trust, optional
-        The link goes under TLS and is checked against it; None speaks in the clear.
 
     Attributes
     ----------
@@ -140,7 +134,6 @@ class Client:
         keepalive_s: int = 30,
         wait_ms: int = 5_000,
         will: Will | None = None,
-        trust=None,
     ) -> None:
         if not 1 <= keepalive_s <= 0xFFFF:
             raise ValueError(f"keepalive_s must be 1 to 65535, is {keepalive_s}")
@@ -153,9 +146,7 @@ class Client:
         self._keepalive_s = keepalive_s
         self._wait_ms = wait_ms
         self._will = will
-        self._trust = trust
         self._socket: socket.socket | None = None
-        self._stream: socket.socket | int = -1  # what poll watches: the socket, or what TLS made of it
         self._poll = select.poll()
         self._inbox = b""
         self._last_id = 0
@@ -207,9 +198,9 @@ class Client:
     def close(self) -> None:
         """Drop the socket without a word; the broker publishes the will."""
         if self._socket is not None:
-            self._poll.unregister(self._stream)
+            self._poll.unregister(self._socket)
             self._socket.close()
-            self._socket, self._stream = None, -1
+            self._socket = None
 
     def _lost(self, reason: str, message: str) -> MQTTError:
         self.close()
@@ -227,7 +218,7 @@ class Client:
             # Two small packets in a row would wait 40 ms for each other (Nagle, delayed ACK).
             link.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
             self._poll.register(link, select.POLLOUT)
-            self._socket = self._stream = link
+            self._socket = link
             try:
                 try:
                     link.connect(address)
@@ -236,28 +227,12 @@ class Client:
                         raise
                 ready = self._poll.poll(self._wait_ms)
                 if ready and not ready[0][1] & (select.POLLERR | select.POLLHUP):
-                    self._secure(link)
                     return
                 trouble = "refused" if ready else f"silent for {self._wait_ms} ms"
             except OSError as refused:
                 trouble = refused
             self.close()
         raise MQTTError("unreachable", f"{self._host}:{self._port} must accept a connection: {trouble}")
-
-    def _secure(self, link: socket.socket) -> None:
-        """Put the connected socket under TLS, where that is asked for."""
-        if self._trust is None:
-            return
-        self._poll.unregister(link)
-        self._socket, self._stream = None, -1  # wrapping takes the socket over
-        secure = self._trust.over(link)
-        self._socket, self._stream = secure, secure.stream
-        self._poll.register(self._stream, select.POLLOUT)
-
-    def _broken(self, what: str, trouble: OSError) -> MQTTError:
-        if isinstance(trouble, Untrusted):
-            return self._lost("untrusted", str(trouble))
-        return self._lost("closed", f"{what}: {trouble}")
 
     def _connect_packet(self) -> bytes:
         flags = 0x02  # clean session [3.1.2.4]
@@ -318,9 +293,9 @@ class Client:
                 continue
             except OSError as full:
                 if full.errno not in _AGAIN:
-                    raise self._broken("the broker must take what is sent", full) from None
+                    raise self._lost("closed", f"the broker must take what is sent: {full}") from None
             left = deadline - self._now()
-            self._poll.modify(self._stream, getattr(link, "waits_for", select.POLLOUT))
+            self._poll.modify(link, select.POLLOUT)
             if left <= 0 or not self._poll.poll(left):
                 raise self._lost("timeout", f"the broker must take a packet within {self._wait_ms} ms")
         self._sent_ms = self._now()
@@ -394,7 +369,7 @@ class Client:
             link = self._socket
             if link is None:
                 raise MQTTError("closed", "reading needs a connection, there is none")
-            self._poll.modify(self._stream, select.POLLIN)
+            self._poll.modify(link, select.POLLIN)
             if not self._poll.poll(max(0, deadline - self._now())):
                 return None
             try:
@@ -402,7 +377,7 @@ class Client:
             except OSError as broken:
                 if broken.errno in _AGAIN:
                     continue
-                raise self._broken("the link must hold, it broke", broken) from None
+                raise self._lost("closed", f"the link must hold, it broke: {broken}") from None
             if not more:
                 raise self._lost("closed", "the link must hold, the broker closed it")
             self._heard_ms = self._now()

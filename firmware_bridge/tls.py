@@ -13,7 +13,8 @@ import socket
 import ssl
 from binascii import a2b_base64
 
-from firmware_bridge.mqtt import Untrusted
+from firmware_bridge.mqtt import Client, MQTTError
+from firmware_bridge.uplink import Uplink
 
 _BEGIN, _END = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
 
@@ -52,11 +53,20 @@ class Trust:
             raise ValueError(f"an authority must be a certificate, this one is none: {bad}") from None
         self._context.verify_mode = ssl.CERT_REQUIRED
 
-    def over(self, link: socket.socket) -> "Secure":
+    def client(self, *words, **options) -> "SecureClient":  # type: ignore[no-untyped-def]
+        """A ``mqtt.Client`` of these arguments whose link is checked against this."""
+        return SecureClient(self, *words, **options)
+
+    def secure(self, uplink: Uplink) -> None:
+        """Let an uplink that is not connected speak only under TLS from now on."""
+        plain = uplink.client
+        words = [getattr(plain, "_" + name) for name in ("host", "port", "client_id", "now")]
+        named = ("user", "password", "keepalive_s", "wait_ms", "will")
+        uplink.client = self.client(*words, **{name: getattr(plain, "_" + name) for name in named})
+
+    def over(self, link: socket.socket) -> ssl.SSLSocket:
         """The connected, non-blocking socket under TLS; the handshake comes with the first bytes."""
-        return Secure(
-            self._context.wrap_socket(link, server_hostname=self.name, do_handshake_on_connect=False), self.name
-        )
+        return self._context.wrap_socket(link, server_hostname=self.name, do_handshake_on_connect=False)
 
 
 class Secure:
@@ -70,8 +80,9 @@ class Secure:
         ``POLLIN`` where bytes must come before more can be sent (a handshake), else ``POLLOUT``.
     """
 
-    def __init__(self, stream: ssl.SSLSocket, name: str) -> None:
+    def __init__(self, stream: ssl.SSLSocket, name: str, close) -> None:  # type: ignore[no-untyped-def]
         self.stream = stream
+        self._close = close
         self.waits_for = select.POLLOUT
         self._name = name
 
@@ -82,7 +93,8 @@ class Secure:
         ------
         OSError
             ``EAGAIN``: not now; anything else: the link is gone.
-        Untrusted
+        MQTTError
+            ``untrusted``: the certificate is not what the owner's authority signed for that name.
         """
         try:
             sent = self.stream.send(packet)
@@ -99,7 +111,8 @@ class Secure:
         ------
         OSError
             ``EAGAIN``: nothing yet; anything else: the link is gone.
-        Untrusted
+        MQTTError
+            ``untrusted``: the certificate is not what the owner's authority signed for that name.
         """
         try:
             found = self.stream.recv(count)
@@ -125,7 +138,48 @@ class Secure:
             return OSError(errno.EAGAIN, "not now")
         if isinstance(trouble, ValueError):  # SSLCertVerificationError is one too
             said = " ".join(str(getattr(trouble, "verify_message", "") or trouble).split())
-            return Untrusted(f"the broker must be {self._name}, signed by the owner's authority: {said}")
+            self._close()
+            return MQTTError("untrusted", f"the broker must be {self._name}, signed by the owner's authority: {said}")
         if isinstance(trouble, OSError) and wanted not in (errno.EAGAIN, errno.EINPROGRESS):
             return OSError(errno.ECONNRESET, f"no TLS: {trouble}")
         return trouble
+
+
+class _Watch:
+    """``select.poll`` for a client whose link is a :class:`Secure`: it watches the stream below."""
+
+    def __init__(self) -> None:
+        self._poll = select.poll()
+        self.poll = self._poll.poll
+
+    def register(self, link, events: int) -> None:  # type: ignore[no-untyped-def]
+        self._poll.register(getattr(link, "stream", link), events)
+
+    def modify(self, link, events: int) -> None:  # type: ignore[no-untyped-def]
+        wanted = link.waits_for if events == select.POLLOUT else events
+        self._poll.modify(link.stream, wanted)
+
+    def unregister(self, link) -> None:  # type: ignore[no-untyped-def]
+        self._poll.unregister(getattr(link, "stream", link))
+
+
+class SecureClient(Client):
+    """A client that speaks only under TLS. A class of its own, so that a device in the clear pays nothing.
+
+    A broker that cannot prove itself raises ``MQTTError`` with the reason ``untrusted``.
+    """
+
+    def __init__(self, trust: Trust, *words, **options) -> None:  # type: ignore[no-untyped-def]
+        super().__init__(*words, **options)
+        self._trust = trust
+        self._poll = _Watch()  # type: ignore[assignment]
+
+    def _open(self) -> None:
+        super()._open()
+        link = self._socket
+        if link is not None:
+            self._poll.unregister(link)  # wrapping takes the socket over
+            self._socket = None
+            secure = Secure(self._trust.over(link), self._trust.name, self.close)
+            self._poll.register(secure, select.POLLOUT)  # type: ignore[arg-type]
+            self._socket = secure  # type: ignore[assignment]

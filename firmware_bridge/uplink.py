@@ -41,7 +41,7 @@ class Uplink:
         Random source of the back-off.
     hello : tuple
         (model, firmware, detector version).
-    user, password, keepalive_s, wait_ms, trust
+    user, password, keepalive_s, wait_ms
         As for ``mqtt.Client``.
 
     Attributes
@@ -67,7 +67,6 @@ class Uplink:
         password: str | None = None,
         keepalive_s: int = 30,
         wait_ms: int = 5_000,
-        trust=None,
     ) -> None:
         self.outbox = outbox
         self._up = up_topic(device)
@@ -89,7 +88,6 @@ class Uplink:
             keepalive_s=keepalive_s,
             wait_ms=wait_ms,
             will=Will(self._link, LINK_OFFLINE, True),
-            trust=trust,
         )
         self.connects = 0
         self.go_backs = 0

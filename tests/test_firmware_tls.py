@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from firmware_bridge.mqtt import Client, MQTTError
+from firmware_bridge.mqtt import MQTTError
 from firmware_bridge.steady import SteadyClock
 from firmware_bridge.tls import Trust, authority
 from tests.brokers import Mosquitto, free_port
@@ -123,7 +123,8 @@ def test_both_interpreters_deliver_under_tls(papers, flash, tmp_path):
         try:
             said = micropython(flash, port, papers)
             assert said.split()[:1] == ["drained"], said
-            uplink = uplink_of(port, trust=trust(papers))
+            uplink = uplink_of(port)
+            trust(papers).secure(uplink)
             for taken in range(1, 60):
                 uplink.outbox.put(4, taken, (taken,))
             uplink.request_mark()
@@ -148,7 +149,7 @@ def test_a_broker_that_cannot_prove_itself_is_never_told_anything(papers, flash,
     (certificate, signer), (on_cpython, on_micropython) = papers_of, said_by
     broker, port = broker_of(papers, tmp_path, certificate)
     with broker:
-        client = Client("127.0.0.1", port, "device", SteadyClock(), wait_ms=WAIT_MS, trust=trust(papers, signer=signer))
+        client = trust(papers, signer=signer).client("127.0.0.1", port, "device", SteadyClock(), wait_ms=WAIT_MS)
         with pytest.raises(MQTTError, match=on_cpython) as refused:
             client.connect()
         assert (refused.value.reason, client.connected) == ("untrusted", False)
@@ -160,7 +161,7 @@ def test_a_broker_that_cannot_prove_itself_is_never_told_anything(papers, flash,
 
 def test_a_peer_that_never_answers_the_handshake_is_a_bounded_wait(papers):
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        client = Client("127.0.0.1", silent.getsockname()[1], "d", SteadyClock(), wait_ms=300, trust=trust(papers))
+        client = trust(papers).client("127.0.0.1", silent.getsockname()[1], "d", SteadyClock(), wait_ms=300)
         with pytest.raises(MQTTError) as late:
             client.connect()
         assert late.value.reason == "timeout"
@@ -168,7 +169,7 @@ def test_a_peer_that_never_answers_the_handshake_is_a_bounded_wait(papers):
 
 def test_a_peer_that_speaks_no_tls_is_left(papers):
     with peer() as port:
-        client = Client("127.0.0.1", port, "device", SteadyClock(), wait_ms=WAIT_MS, trust=trust(papers))
+        client = trust(papers).client("127.0.0.1", port, "device", SteadyClock(), wait_ms=WAIT_MS)
         with pytest.raises(MQTTError) as nonsense:
             client.connect()
         assert nonsense.value.reason in {"closed", "timeout"}

@@ -694,3 +694,55 @@ def test_a_frame_value_survives_storing_and_reading(database):
     (frame,) = frames(database, "bowl-max")
     assert (frame.object, frame.fields, frame.kind) == ("40063813", ("40063813", "Harbor Whitefish"), "food_set")
     assert told.frames == (Frame("bowl-max", 1, 1, wire.FOOD_SET, 5, ("40063813", "Harbor Whitefish")),)
+
+
+# --- numbers that are told twice ----------------------------------------------------------------
+
+
+def told(database: Database) -> list[tuple[int | None, int | None, str]]:
+    with database.snapshot() as reader:
+        return sorted((letter.boot, letter.seq, letter.reason) for letter in reader.dead_letters(limit=99))
+
+
+def test_a_device_that_was_reset_and_counts_from_one_again_loses_nothing_unseen(database):
+    before = [meal((n + 1) * HOUR, 20 + n) for n in range(3)]
+    after = [meal((n + 1) * HOUR + 7, 50 + n) for n in range(3)]
+    store(database, message("bowl-max", before, T0, sent=3 * HOUR))
+    rows = frames(database, "bowl-max")
+    for _ in range(2):  # it sends again until its mark is told
+        store(database, message("bowl-max", after, T0 + DAY, sent=3 * HOUR + 7))
+    assert frames(database, "bowl-max") == rows
+    assert told(database) == [(1, seq, "number_taken") for seq in (1, 2, 3)]
+    assert (counters(database)["dead_letters"], counters(database).get("records_known", 0)) == (3, 0)
+    store(database, message("bowl-max", before, T0 + 2 * DAY, sent=3 * HOUR))
+    assert counters(database)["records_known"] == 3
+
+
+def test_two_devices_under_one_name_in_one_batch_leave_nothing_unseen(database):
+    one, other = (message("bowl-max", [meal(HOUR + at, 20 + at)], T0, sent=HOUR + at) for at in (0, 5))
+    store(database, one, other)
+    assert len(frames(database, "bowl-max")) == 1
+    assert told(database) == [(1, 1, "number_taken")]
+
+
+def test_a_hello_made_anew_under_its_number_is_no_other_record(database):
+    store(database, message("bowl-max", [beat(HOUR)], T0, first=5, sent=HOUR))
+    hello = wire.pack_record(wire.HELLO, HOUR, ("bowl", "1", 0, 40, 6, 4))
+    store(database, message("bowl-max", [hello, beat(2 * HOUR)], T0 + HOUR, first=5, sent=2 * HOUR))
+    assert told(database) == []
+
+
+def test_a_hello_that_says_more_than_it_can_hold_frees_nothing_that_was_not_sent(database):
+    lie = wire.pack_record(wire.HELLO, HOUR, ("bowl", "1", 0, 40, 4_000_000_000, 0))
+    outcome = store(database, message("bowl-max", [lie], T0, first=1, sent=HOUR))
+    assert outcome.marks["bowl-max"] == {1: 1}
+
+
+def test_a_boot_of_a_thousand_days_costs_a_record_no_more_than_a_fresh_one():
+    clock = BootClock().learn(Heard(n * 6 * HOUR, T0 + n * 6 * HOUR + 40, None) for n in range(4_000))
+    asked = [clock.offset_at(n * 7 * HOUR + 11) for n in range(3_000)]
+    plain = [
+        min(offset + abs(n * 7 * HOUR + 11 - at) // 10_000 for at, offset in clock.anchors)
+        for n in range(0, 3_000, 300)
+    ]
+    assert asked[::300] == plain

@@ -170,9 +170,17 @@ def read_payload(raw: RawFrame, *, retained: bool = False) -> Reading:
         tuple(frames),
         tuple(letters),
         urgent=any(frame.kind in URGENT_KINDS for frame in frames),
-        lowest_held=_field(wire.HELLO, hellos[-1].values, "lowest_seq") if hellos else None,
+        lowest_held=_lowest_held(hellos[-1]) if hellos else None,
         retained=retained,
     )
+
+
+def _lowest_held(hello: Frame) -> int:
+    """What a hello says is held at least: itself, or the record it was made to stand before.
+
+    A greater number is nonsense, and would free what the device has not sent yet.
+    """
+    return min(_field(wire.HELLO, hello.values, "lowest_seq"), hello.seq + 1)
 
 
 def eaten_too_fast(removed_mg: int, lasted_ms: int) -> str | None:

@@ -11,10 +11,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from firmware_bridge import wire
 from gateway.links.dating import CLOCK_KNOWN_MS, DRIFT_PER_MS, BootClock, Dated, Heard, is_plausible_wall
-from gateway.links.payloads import Reading, as_frame, dated_frame, heard_ms
+from gateway.links.payloads import Reading, as_frame, dated_frame, dead_letter, frame_ref, heard_ms
 from gateway.store.transaction import Transaction
-from gateway.stored import BootRow, DatedFrame
+from gateway.stored import BootRow, DatedFrame, DeadLetter
 
 __all__ = ["Placed", "Touched", "move_received", "place"]
 
@@ -35,11 +36,14 @@ class Touched:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """What placing did: the rows that are new, how many old ones moved, the time they touch."""
+    """What placing did: the rows that are new, how many old ones moved, the time they touch, and the
+    records under whose number another one is stored.
+    """
 
     new: tuple[DatedFrame, ...]
     redated: int
     touched: Touched
+    letters: tuple[DeadLetter, ...] = ()
 
 
 _AHEAD_MS = 86_400_000
@@ -232,6 +236,7 @@ def place(tx: Transaction, readings: tuple[Reading, ...]) -> Placed:
     """
     touched = Touched()
     new: list[DatedFrame] = []
+    letters: list[DeadLetter] = []
     redated = 0
     by_device: dict[str, list[Reading]] = defaultdict(list)
     for reading in readings:
@@ -240,9 +245,12 @@ def place(tx: Transaction, readings: tuple[Reading, ...]) -> Placed:
     for device, own in sorted(by_device.items()):
         clocks = _learn(tx, device, own)
         _move(tx, clocks.moved, touched)
-        stored = tx.add_frames(_dated(own, clocks))
+        dated = list(_dated(own, clocks))
+        stored = tx.add_frames(dated)
         known = {row.ref for row in stored}
         new += stored
+        if len(stored) < len(dated):
+            letters += _taken(tx, own)
         for row in stored:
             touched.add(row)
         redated += len(clocks.moved)
@@ -252,7 +260,30 @@ def place(tx: Transaction, readings: tuple[Reading, ...]) -> Placed:
             narrowed = _bracketed(tx, device, clocks, now_ms=max(reading.raw.received_ms for reading in own))
             _move(tx, narrowed, touched)
             redated += sum(row.ref not in known for row in narrowed)
-    return Placed(tuple(new), redated, touched)
+    return Placed(tuple(new), redated, touched, tuple(letters))
+
+
+def _taken(tx: Transaction, readings: list[Reading]) -> Iterator[DeadLetter]:
+    """Records whose number another record has: of a device that was reset and counts from 1 again,
+    or of two devices under one name. A hello may be made anew under its number.
+    """
+    refs = (frame_ref(frame.device, frame.boot, frame.seq).text for reading in readings for frame in reading.frames)
+    stored = tx.frame_contents(tuple(dict.fromkeys(refs)))
+    for reading in readings:
+        for frame in reading.frames:
+            held = stored.get(frame_ref(frame.device, frame.boot, frame.seq).text)
+            kind = wire.KINDS[frame.kind].name
+            if held is None or "hello" in (held[0], kind) or held == (kind, frame.uptime_ms, frame.values):
+                continue
+            yield dead_letter(
+                reading.raw,
+                "number_taken",
+                f"record {frame.seq} of boot {frame.boot} must be the one that is stored, is another: the device "
+                "counts from the beginning again, or two devices use this name",
+                boot=frame.boot,
+                seq=frame.seq,
+                payload=wire.pack_record(frame.kind, frame.uptime_ms, frame.values),
+            )
 
 
 def _move(tx: Transaction, rows: Iterable[DatedFrame], touched: Touched) -> None:

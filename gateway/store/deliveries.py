@@ -112,6 +112,15 @@ class DeliveryReads:
         )
         return frozenset(ref for (ref,) in rows)
 
+    def frame_contents(self, refs: tuple[str, ...]) -> dict[str, tuple[str, int | None, tuple[int | str, ...]]]:
+        """Reference to (kind, uptime_ms, fields) of those of them under which a frame is stored."""
+        rows = self._db.execute(
+            "SELECT r.ref, f.kind, f.uptime_ms, f.fields FROM record r JOIN frame f ON f.record = r.id "
+            "WHERE r.ref IN (SELECT value FROM json_each(:refs))",
+            {"refs": pack_list(refs)},
+        )
+        return {ref: (kind, uptime_ms, unpack_fields(fields)) for ref, kind, uptime_ms, fields in rows}
+
     def frames_of_boot(self, device: str, boot: int, *, datings: tuple[str, ...]) -> tuple[DatedFrame, ...]:
         """Frames of one boot dated in one of these ways, by seq; a sealed one's time is final."""
         marks = ", ".join("?" for _ in datings)

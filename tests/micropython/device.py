@@ -35,8 +35,9 @@ uplink = Uplink(
     hello=("tests", "1", 0),
     keepalive_s=4,
     wait_ms=2_000,
-    trust=trust,
 )
+if trust is not None:
+    trust.secure(uplink)
 uplink.say_hello()
 taken = 1
 while clock() < deadline_ms and not (taken > count and uplink.drained):

@@ -30,7 +30,7 @@ gc.collect()
 gc.threshold(4_096)
 slots = FileSlots(folder + "/ring", size, 64)
 boot = next_boot(folder + "/boot", at_least=slots.newest_boot + 1)
-outbox = Outbox(slots, boot, 512)  # of 64 kB, the firmware on a 64-bit machine leaves 15
+outbox = Outbox(slots, boot, 448)  # of 64 kB, the firmware on a 64-bit machine leaves 15
 
 
 def stamp():
