@@ -26,6 +26,8 @@ PATIENCE_MS = 5_000
 """So long all is sent and no mark comes: the hub did not hear it. The next round sends it again."""
 REST_MS = 10_000
 MTU = 247
+_SERVICE = bytes(reversed(bytes.fromhex(SERVICE_UUID.replace("-", ""))))
+"""As it is on the air."""
 
 
 class Bridge:
@@ -132,10 +134,9 @@ class Bridge:
 
     async def find(self):  # type: ignore[no-untyped-def]
         """A tracker that says that something waits, or None."""
-        ours = UUID(SERVICE_UUID)
-        async with aioble.scan(SCAN_MS, 30_000, 30_000, active=True) as scanner:
+        async with aioble.scan(SCAN_MS, 30_000, 30_000) as scanner:
             async for result in scanner:
-                if result.resp_data and ours in result.services() and waits(result.resp_data):
+                if waits(result.adv_data or b""):
                     return result.device
         return None
 
@@ -161,13 +162,13 @@ class Bridge:
             return False
 
 
-def waits(response: bytes) -> bool:
-    """Whether a tracker's scan response says that records wait: the byte behind its service's UUID."""
+def waits(advertised: bytes) -> bool:
+    """Whether an advertisement is a tracker's that says that records wait: the service's data, 1 first."""
     at = 0
-    while at + 1 < len(response):
-        length, kind = response[at], response[at + 1]
-        if kind == 0x21 and length == 19:
-            return response[at + 18] == 1
+    while at + 1 < len(advertised):
+        length = advertised[at]
+        if length >= 18 and advertised[at + 1] == 0x21 and advertised[at + 2 : at + 18] == _SERVICE:
+            return advertised[at + 18 : at + 19] == b"\x01"
         at += 1 + length
     return False
 

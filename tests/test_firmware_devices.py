@@ -156,6 +156,22 @@ def test_what_a_collar_felt_stands_in_the_hubs_rows(tmp_path, flash, home):
     assert beats[-1] == (662, wire.WORN, 0)
 
 
+def test_a_collar_hands_over_by_bluetooth_what_it_felt_and_lets_go_of_what_is_marked(tmp_path, flash):
+    lived = [Stretch("rest", 60_000), Stretch("scratch", 6_000), Stretch("rest", 236_000)]
+    samples = accelerometer(Coat(), lived, Random(6))
+    (tmp_path / "samples").write_text("".join(" ".join(map(str, sample)) + "\n" for sample in samples))
+    (tmp_path / "device.json").write_text(json.dumps({"device": "tag-max", "sda": 8, "scl": 9, "slots": 16}))
+    said = played(flash, tmp_path, tmp_path / "samples", start_ms=0, script="collar_device", heap="192k")
+    assert said[:2] == ["waits", "1"]
+    assert said[-4:] == ["waits", "0", "held", "0"]
+    messages = [wire.unpack_message(bytes.fromhex(line)) for line in said[2:-4]]
+    records = [record for message in messages for record in message.records]
+    assert not any(message.faults for message in messages)
+    (motion,) = [record for record in records if record.kind == wire.MOTION]
+    assert motion.values[1] == pytest.approx(6_000, abs=900)
+    assert {wire.HELLO, wire.BEAT, wire.MARK_REQUEST} <= {record.kind for record in records}
+
+
 @pytest.mark.parametrize("drop_every", [0, 19])
 def test_a_bridge_hands_over_a_trackers_ring_and_brings_the_mark_back_whatever_links_break(
     tmp_path, flash, home, drop_every

@@ -86,14 +86,12 @@ class _Device:
 class _Result:
     def __init__(self) -> None:
         self.device = _Device()
-        self.resp_data = b"\x13\x21" + bytes(16) + air.tracker.advertised()
-
-    def services(self) -> list[UUID]:
-        return [UUID(SERVICE_UUID)]
+        uuid = bytes(reversed(bytes.fromhex(SERVICE_UUID.replace("-", ""))))
+        self.adv_data = b"\x02\x01\x06\x13\x21" + uuid + air.tracker.advertised()  # as ``peripheral`` does it
 
 
 class scan:  # noqa: N801 - as the library calls it
-    def __init__(self, duration_ms: int, interval_us: int, window_us: int, active: bool) -> None:
+    def __init__(self, duration_ms: int, interval_us: int, window_us: int) -> None:
         self._left = 1
 
     async def __aenter__(self):
