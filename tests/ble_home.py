@@ -45,6 +45,7 @@ class Home:
     writer: Writer
     link: BleLink
     heard: Inbox
+    patience_s: float = HANG_GUARD_S
 
     def stored(self, device: str = "tracker-max", kind: str = "beat") -> list[tuple[int | None, int | None]]:
         """(boot, seq) of every stored record of a kind, as often as it is stored."""
@@ -57,7 +58,7 @@ class Home:
 
     async def until(self, holds, what: str, *, step_s: float = 0.25) -> None:
         """Let simulated time pass until it holds."""
-        end = time.monotonic() + HANG_GUARD_S
+        end = time.monotonic() + self.patience_s
         while not holds():
             assert time.monotonic() < end, f"{what}: {self.link.state}"
             self.bluez.pump()
