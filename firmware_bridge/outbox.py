@@ -256,9 +256,15 @@ class Outbox:
         return before is not None and before[0] == boot
 
     def release(self, marks: dict[int, int] | Marks, now_ms: int) -> int:
-        """Free what the hub has stored: all up to the boot's mark. Returns how many that were."""
+        """Free what the hub has stored: all up to the boot's mark. Returns how many that were.
+
+        A mark beyond what this boot has made is of a life before a reset, under the same number:
+        it frees nothing of this one.
+        """
         self._marks = marks
         self._hub_at = marks.get(self.boot, FIRST_SEQ - 1)
+        if self._hub_at >= self._next_seq:
+            self._hub_at = FIRST_SEQ - 1
         before = self._head
         boot, top = self.boot, self._hub_at
         while self._head < self._tail:

@@ -41,6 +41,17 @@ def test_records_leave_in_order_and_only_the_mark_frees_them():
     assert drain(outbox) == [3, 4]
 
 
+def test_a_mark_of_a_life_before_a_reset_frees_nothing_of_this_one():
+    outbox = Outbox(RamSlots(8), boot=1)
+    for i in range(4):
+        outbox.put(wire.REFILL, i, (i,))
+    assert outbox.release({1: 500}, 0) == 0
+    assert drain(outbox) == [1, 2, 3, 4]
+    assert outbox.held == 4
+    assert not outbox.hello_due
+    assert outbox.release({1: 4}, 0) == 4
+
+
 def test_a_full_ring_drops_its_oldest_counts_it_and_tells_in_the_next_hello():
     outbox = Outbox(RamSlots(4), boot=1)
     for i in range(6):

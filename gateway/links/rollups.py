@@ -62,7 +62,7 @@ class _Measured:
         return sum(int(fields[at]) for _, fields in records for at in self.columns)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Source:
     """The properties that one wire kind of certain devices feeds; ``worn`` is the column of
     the coverage it carries itself, None where coverage comes from the sequence numbers.
