@@ -8,7 +8,7 @@ from random import getrandbits
 
 from firmware_bridge.board import WallClock, button, good_boot, join, load_cell, watchdog
 from firmware_bridge.flash import keep, kept
-from firmware_bridge.node import FIRMWARE, Node, read_settings
+from firmware_bridge.node import FIRMWARE, Node, read_settings, trust_of
 from firmware_bridge.scale import Scale
 from firmware_bridge.steady import SteadyClock
 from firmware_bridge.uplink import Uplink
@@ -123,6 +123,9 @@ def main(folder: str = "") -> None:
     wall = WallClock()
     join(settings)
     bowl = Bowl(settings, folder, uptime_ms=clock, steady_ms=clock, wall_ms=wall, feed=feed)
+    trust = trust_of(settings, folder)
+    if trust is not None:
+        trust.secure(bowl.uplink)
     asked_ms = -ASK_TIME_MS
     while True:
         bowl.step()

@@ -12,7 +12,7 @@ from bluetooth import UUID  # type: ignore[import-not-found]  # MicroPython's ow
 from firmware_bridge.board import good_boot, join, watchdog
 from firmware_bridge.kinds import LINK_OFFLINE, LINK_ONLINE, link_topic, mark_topic, up_topic
 from firmware_bridge.mqtt import Client, MQTTError, Will
-from firmware_bridge.node import read_settings
+from firmware_bridge.node import read_settings, trust_of
 from firmware_bridge.parts import ASK_UUID, DEVICE_UUID, HISTORY_UUID, MARK_UUID, SERVICE_UUID
 from firmware_bridge.relay import ASK, DONE, MARK, READ, WAIT, Relay, named_in
 from firmware_bridge.steady import SteadyClock
@@ -40,6 +40,8 @@ class Bridge:
     steady_ms : callable
     feed : callable
         Feeds the watchdog.
+    trust : tls.Trust, optional
+        What the broker is checked against.
 
     Attributes
     ----------
@@ -49,11 +51,12 @@ class Bridge:
         Handovers that broke off.
     """
 
-    def __init__(self, settings, *, steady_ms, feed) -> None:  # type: ignore[no-untyped-def]
+    def __init__(self, settings, *, steady_ms, feed, trust=None) -> None:  # type: ignore[no-untyped-def]
         self._now = steady_ms
         self._feed = feed
         self._link = link_topic(settings["device"])
-        self.client = Client(
+        made = Client if trust is None else trust.client
+        self.client = made(
             settings["broker"],
             settings["port"],
             settings["device"],
@@ -185,4 +188,5 @@ def main(folder: str = "") -> None:
     settings = read_settings(folder + "device.json", SETTINGS)
     feed = watchdog()
     join(settings)
-    asyncio.run(serve(Bridge(settings, steady_ms=SteadyClock(), feed=feed)))
+    trust = trust_of(settings, folder)
+    asyncio.run(serve(Bridge(settings, steady_ms=SteadyClock(), feed=feed, trust=trust)))

@@ -45,6 +45,21 @@ def read_settings(path: str, needed: dict[str, type]) -> dict[str, object]:
     return told
 
 
+def trust_of(settings, folder: str):  # type: ignore[no-untyped-def]
+    """What the broker is checked against, a ``tls.Trust``; None where the link is in the clear.
+
+    ``authority`` names a PEM file in ``folder``; ``broker_name`` is what the broker's certificate bears
+    where that is not ``broker``.
+    """
+    pem = settings.get("authority")
+    if pem is None:
+        return None
+    from firmware_bridge.tls import Trust, authority  # noqa: PLC0415 - a device in the clear does not pay for it
+
+    with open(folder + pem, "rb") as file:
+        return Trust(authority(file.read()), settings.get("broker_name", settings["broker"]))
+
+
 class Node:
     """Ring, boot and beats of one device.
 

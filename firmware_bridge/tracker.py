@@ -9,7 +9,7 @@ from random import getrandbits
 from firmware_bridge.board import WallClock, accelerometer, battery, good_boot, join, watchdog
 from firmware_bridge.kinds import NOT_WORN, WORN
 from firmware_bridge.motion import DETECTOR, Motion
-from firmware_bridge.node import FIRMWARE, Node, read_settings
+from firmware_bridge.node import FIRMWARE, Node, read_settings, trust_of
 from firmware_bridge.steady import SteadyClock, pause_ms
 
 SETTINGS = {"device": str, "sda": int, "scl": int}
@@ -116,6 +116,9 @@ def main(folder: str = "") -> None:
         wall.ask()
         carrier = by_wifi(tracker, settings, uptime_ms=clock, steady_ms=clock, wall_ms=wall)
         carrier.say_hello()
+        trust = trust_of(settings, folder)
+        if trust is not None:
+            trust.secure(carrier)
     else:
         carrier = by_bluetooth(tracker, settings, uptime_ms=clock, steady_ms=clock, wall_ms=wall)
     while True:

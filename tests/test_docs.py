@@ -186,7 +186,7 @@ def test_every_setting_of_a_device_is_documented_and_the_example_has_what_a_bowl
     """Read from the source: an entry point imports what only a board has."""
     asked: set[str] = set()
     needed: dict[str, set[str]] = {}
-    for name in ("bowl", "tracker", "bridge", "board"):
+    for name in ("bowl", "tracker", "bridge", "board", "node"):
         tree = ast.parse((ROOT / "firmware_bridge" / f"{name}.py").read_text("utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from random import Random
 
 import pytest
@@ -14,7 +15,7 @@ from firmware_bridge.flash import keep, kept
 from firmware_bridge.gatt import GattUplink
 from firmware_bridge.hx711 import Hx711
 from firmware_bridge.lis3dh import Lis3dh
-from firmware_bridge.node import Node, read_settings
+from firmware_bridge.node import Node, read_settings, trust_of
 from firmware_bridge.outbox import Outbox, RamSlots
 from firmware_bridge.relay import ASK, DONE, MARK, READ, Relay, named_in
 
@@ -136,6 +137,18 @@ def test_settings_keep_what_else_they_hold(tmp_path):
     path = tmp_path / "device.json"
     path.write_text(json.dumps({"device": "a", "noise_mg": 3}))
     assert read_settings(str(path), {"device": str}) == {"device": "a", "noise_mg": 3}
+
+
+def test_a_device_checks_the_broker_where_its_settings_name_an_authority(tmp_path):
+    words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -keyout k -out home.pem -subj /CN=home"
+    subprocess.run(["openssl", *words.split()], cwd=tmp_path, check=True, capture_output=True)
+    clear = {"broker": "hub.local"}
+    assert trust_of(clear, f"{tmp_path}/") is None
+    assert trust_of({**clear, "authority": "home.pem"}, f"{tmp_path}/").name == "hub.local"
+    named = trust_of({**clear, "authority": "home.pem", "broker_name": "hub.home"}, f"{tmp_path}/")
+    assert named.name == "hub.home"
+    with pytest.raises(ValueError, match="must be a PEM text"):
+        trust_of({**clear, "authority": "k"}, f"{tmp_path}/")
 
 
 def test_a_state_is_kept_whole_or_not_at_all(tmp_path):
