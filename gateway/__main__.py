@@ -83,9 +83,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_writing(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     importing = add("import", "Take in a file: the history of a feeder, a product label, a guide.")
-    importing.add_argument("kind", choices=("surefeed", "product", "passages"))
+    importing.add_argument("kind", choices=("surefeed", "product", "passages", "history"))
     importing.add_argument("file", type=Path)
     importing.add_argument("--zone", help="surefeed: the home's IANA zone, such as America/Los_Angeles")
+    importing.add_argument("--profile", metavar="ID", help="history: which profile reads it, or a FILE.toml with one")
+    importing.add_argument("--topic", help="history: the topic it would have come by; it names the device")
 
     home = add("household", "Enter who lives here, or show it.")
     home.add_argument("action", choices=("import", "show"))
@@ -261,7 +263,26 @@ def _import(options: argparse.Namespace, config: Config) -> int:
     if options.kind == "surefeed" and options.zone is None:
         raise ConfigError("import surefeed must be given --zone, such as America/Los_Angeles")
     text = _text_of(options.file)
+    if options.kind == "history":
+        return _import_history(options, config, text)
     return _write(options, config, options.kind, text=text, source=options.file.name, zone=options.zone)
+
+
+def _import_history(options: argparse.Namespace, config: Config, text: str) -> int:
+    if options.profile is None or options.topic is None:
+        raise ConfigError("import history must be given --profile ID and --topic TOPIC")
+    path = shipped().get(options.profile, Path(options.profile))
+    check_file(path)
+    return _write(
+        options,
+        config,
+        "history",
+        text=text,
+        source=options.file.name,
+        profile=_text_of(path),
+        profile_source=path.name,
+        topic=options.topic,
+    )
 
 
 def _household(options: argparse.Namespace, config: Config) -> int:

@@ -24,11 +24,16 @@ from gateway.knowledge.notes import log_kind_of, read_note
 from gateway.knowledge.passages import read_passages, starter_guide
 from gateway.knowledge.products import read_products
 from gateway.learn import answer_notice
+from gateway.links.ingest import store_readings
+from gateway.links.payloads import Reading
+from gateway.links.profiled import topic_names
+from gateway.links.profileread import read_profile
+from gateway.links.profileset import Claim
 from gateway.links.reprocess import Reprocessed, due_families, reprocess
 from gateway.links.rollups import Rollups
 from gateway.links.surefeed import read_surefeed, store_surefeed
 from gateway.measure.days import instant_of, local_clock
-from gateway.model import Device, Food, Household, RecordRef, Vertex, stable_id
+from gateway.model import Device, Food, Household, RawFrame, RecordRef, Vertex, stable_id
 from gateway.ontology.load import load, vocabulary_key
 from gateway.stored import TextRecord
 from gateway.web import Done
@@ -159,6 +164,24 @@ def _surefeed(tx: Transaction, args: dict[str, str], _now_ms: int) -> Done:
     pets = ", ".join(pet.name for pet in history.pets)
     left = "".join(f", {count} {category} rows left out" for category, count in history.left_out)
     return Done(f"{pets}: {stored.new} new rows, {stored.known} known already{left}.")
+
+
+def _history(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
+    """A history that came as a file, read by a profile as if it had come by one of its topics."""
+    profile = read_profile(_need(args, "profile"), source=args.get("profile_source", "profile"))
+    topic = _need(args, "topic")
+    if topic_names(profile, topic) is None:
+        wanted = ", ".join(profile.match.topics) or "none: it listens to the radio"
+        raise ImportRefused("command", f"must be a topic of {profile.id} ({wanted}), is {topic!r}", field="topic")
+    raw = RawFrame("file", topic, now_ms, _need(args, "text").encode())
+    reading = Reading(raw, None, (), (), claim=Claim(profile, (profile.id,)))
+    counted = store_readings(tx, (reading,), rollups=Rollups(load())).counted
+    unread = counted["dead_letters"]
+    if not counted["records_stored"] and not counted["records_known"]:
+        reason = next((letter.detail for letter in tx.dead_letters(limit=1)), "nothing in it is of this device")
+        raise ImportRefused(args.get("source", "history"), f"must be what {profile.id} reads, but {reason}")
+    left = f", {unread} that could not be read were kept apart" if unread else ""
+    return Done(f"{counted['records_stored']} new records, {counted['records_known']} known already{left}.")
 
 
 def _product(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
@@ -388,6 +411,7 @@ def _answer_notice(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
 COMMANDS: dict[str, Callable[[Transaction, dict[str, str], int], Done]] = {
     "household": _household,
     "surefeed": _surefeed,
+    "history": _history,
     "product": _product,
     "passages": _passages,
     "log": _log,

@@ -6,8 +6,10 @@ import asyncio
 import urllib.request
 
 import paho.mqtt.client as paho
+import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
+from firmware_bridge import wire
 from gateway.__main__ import main
 from gateway.app import Gateway, listening_socket
 from gateway.config import Config, Database, Mqtt, Profiles
@@ -93,3 +95,35 @@ async def test_a_hub_hears_shows_and_derives_again_while_it_runs_and_without_it(
     assert "theengs-ruuvi: RuuviTag through a Theengs gateway, used" in listed
     assert "aqara-c1: Aqara C1 feeder (zigbee2mqtt), your own, version 3" in listed
     assert "The profile worse.toml is not used" in listed
+
+
+@pytest.mark.soak
+async def test_a_flood_of_other_makers_messages_does_not_hold_up_a_bowl(tmp_path):
+    """20,000 messages of a tag wait before a bowl's meal; the meal is stored long before them all."""
+    path = tmp_path / "hub.db"
+    with Mosquitto(tmp_path / "broker") as broker, home_at(path) as database:
+        config = Config(
+            database=Database(path), mqtt=Mqtt(port=broker.port), profiles=Profiles(enabled=("theengs-ruuvi",))
+        )
+        gateway = Gateway(config, SystemClock(), database)
+        running = asyncio.create_task(gateway.run(listener=None))
+        client = paho.Client(CallbackAPIVersion.VERSION2, client_id="others")
+        client.connect("127.0.0.1", broker.port)
+        client.loop_start()
+        try:
+            await _until(
+                lambda: running.done() or (gateway.link.state.connected and gateway.heard_link.state.connected)
+            )
+            for n in range(20_000):
+                client.publish(THEENGS, changed(RUUVI, seq=n), qos=0)
+            meal = wire.pack_message(
+                1, 1, [wire.pack_record(wire.MEAL, 9_000, (1_000, 5_000, 30_000, 0))], 10_000, None
+            )
+            client.publish(wire.up_topic("bowl-max"), meal, qos=1)
+            await _until(lambda: running.done() or rows(database, "bowl-max"))
+            assert len(rows(database)) < 10_000
+        finally:
+            gateway.stop()
+            await asyncio.wait_for(running, 30)
+            client.disconnect()
+            client.loop_stop()

@@ -463,6 +463,29 @@ def test_a_damaged_file_keeps_rows_whose_bytes_are_lost(tmp_path):
     assert verify(path).is_sound
 
 
+def test_a_history_in_a_file_is_imported_once(tmp_path, capsys):
+    path, file = tmp_path / "hub.db", tmp_path / "history.json"
+    with home_at(path):
+        pass
+    told = [
+        {"timestamp": "2026-07-04 23:50:00", "action": "Cat Detected"},
+        {"timestamp": "?", "action": "Cat Detected"},
+    ]
+    file.write_bytes(as_json({"history": told}))
+    command_line = ["import", "history", str(file), "--db", str(path), "--profile", "litter-robot", "--topic"]
+    assert main([*command_line, "litterrobot/LR4/history"]) == 0
+    assert "1 new records, 0 known already, 1 that could not be read were kept apart" in capsys.readouterr().out
+    assert main([*command_line, "litterrobot/LR4/history"]) == 0
+    assert "0 new records, 1 known already" in capsys.readouterr().out
+    assert main([*command_line, "litterrobot/history"]) == 2
+    assert "topic: must be a topic of litter-robot (litterrobot/{serial}/history)" in capsys.readouterr().err
+    file.write_text("no json", "utf-8")
+    assert main([*command_line, "litterrobot/LR4/history"]) == 2
+    assert "history.json: must be what litter-robot reads, but a message must be JSON" in capsys.readouterr().err
+    with Database(path) as database:
+        assert [row.device for row in rows(database)] == ["litterrobot-lr4"]
+
+
 def test_old_messages_go_with_the_rows_they_made_and_a_copy_is_still_known(database):
     hear(database, mqtt(PETLIBRO, GRAIN_END, T1 + 4500), mqtt(THEENGS, RUUVI, T1 + 10 * DAY))
     hear(database, *(mqtt(THEENGS, changed(RUUVI, seq=900 + n), T1 + 11 * DAY + n * HOUR) for n in range(60)))
