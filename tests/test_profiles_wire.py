@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import unicodedata
 
+import msgpack
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from gateway.model import RecordRef
+from gateway.links.profile import Counter
+from gateway.links.profileread import read_profile
+from gateway.links.profileset import ProfileSet
+from gateway.links.quantities import advance
+from gateway.model import Binding, Device, Household, RecordRef
 from tests.profiled import (
+    ALL,
     AQARA,
     AQARA_STATE,
     DAY,
@@ -314,3 +322,89 @@ def test_one_bad_item_of_a_history_costs_its_neighbours_nothing(database):
     hear(database, mqtt(LITTER_ROBOT, as_json({"history": history}), 1_793_900_000_000))
     assert len(rows(database)) == 2
     assert sorted(letter.reason for letter in letters(database)) == ["bad_value", "no_time", "not_a_map"]
+
+
+# --- what the families do not show ----------------------------------------------------------------
+
+
+def ran(counter: Counter, readings: list[int]) -> int:
+    before, total = None, 0
+    for reading in readings:
+        before, increase = advance(counter, before, reading)
+        total += increase or 0
+    return total
+
+
+@pytest.mark.parametrize(
+    ("readings", "right"),
+    [
+        ([1200, 1240, 1275, 5, 30], 105),  # a reset
+        ([1200, 1240, 1239, 1275], 75),  # a jitter of 1 is none
+        ([3737, 0, 3746], 9),  # a misread in between
+        ([100, 40, 60, 110], 110),  # two in a row below: a reset, whatever comes after
+    ],
+)
+def test_a_total_is_told_from_its_resets_jitters_and_misreads(readings, right):
+    """days.md, case 8, reading by reading."""
+    assert ran(Counter("total", jitter=1), readings) == right
+
+
+@given(st.lists(st.integers(0, 50), min_size=2, max_size=30), st.integers(2, 9))
+def test_a_counter_that_wraps_gives_back_what_it_counted(steps, modulus):
+    steps = [step % modulus for step in steps]
+    readings, at = [7 % modulus], 7
+    for step in steps:
+        at += step
+        readings.append(at % modulus)
+    assert ran(Counter("modulus", modulus), readings) == sum(steps)
+
+
+NEAR = """
+id = "collar-feeder"
+version = 1
+name = "A feeder that hears collars"
+device_kind = "food_bowl"
+transport = "mqtt"
+codec = "msgpack"
+replay = "events"
+[match]
+topics = ["feeder/{serial}"]
+[source]
+id = "{topic.serial}"
+[dedupe]
+key = "{n}"
+[identity]
+by = "nearness"
+from = "heard"
+[[event]]
+kind = "meal"
+values = { removed = { from = "g", unit = "g" }, lasted = { from = "s", unit = "s" } }
+"""
+
+
+def test_the_wearable_nearest_to_a_feeder_says_who_ate(database):
+    profiles = ProfileSet([read_profile(NEAR, source="near"), *ALL.profiles])
+    tags = {"cbb8334c884f": "luna", "cbb8334c8850": "max"}
+    with database.transaction() as tx:
+        tx.save_household(
+            Household(
+                zones=(),
+                devices=(Device("f1", "food_bowl", "feeder"), *(Device(tag, "tracker", tag) for tag in tags)),
+                bindings=(
+                    Binding("f1", frozenset(tags.values()), 0),
+                    *(Binding(tag, frozenset({pet}), 0) for tag, pet in tags.items()),
+                ),
+            ),
+            valid_from_ms=0,
+        )
+    for n, tag in enumerate(("CB:B8:33:4C:88:4F", "CB:B8:33:4C:88:50")):
+        hear(database, mqtt(THEENGS, changed(RUUVI, id=tag, seq=n), T1 - HOUR))
+    for n, (one, two) in enumerate(((-45, -60), (-61, -44), (-50, -52))):
+        told = {"n": n, "g": 20.5, "s": 120, "heard": {"CB:B8:33:4C:88:4F": one, "CB:B8:33:4C:88:50": two}}
+        hear(database, mqtt("feeder/f1", msgpack.packb(told), T1 + n * HOUR), profiles=profiles)
+    with database.snapshot() as reader:
+        home = reader.household()
+    meals = [row for row in rows(database) if row.kind == "meal"]
+    assert [sorted(home.bindings_at(row.device, row.start_ms)) for row in meals] == [["luna"], ["max"], ["luna", "max"]]
+    assert {row.amount for row in meals} == {20_500}
+    assert day(database, "luna.intake", "2026-08-10").total == 20_500

@@ -31,6 +31,8 @@ __all__ = ["Identities", "nearest", "of_weight"]
 
 ASK_AFTER_MS = 900_000
 """A quarter of an hour of silence: what a wearable that only walked off seldom lasts."""
+_FOLLOWED_MS = 3_600_000
+"""An address that changes is followed by the next at once; an hour later it is somebody else's."""
 _ALWAYS_MS = 0
 _WEIGHED_MS = 120 * 86_400_000
 """A pet's last weight says who it is for four months; a kitten's own visits renew it."""
@@ -118,7 +120,8 @@ class Identities:
             old = self._last_heard(row.replaces)
             return replace(row, replaces=None) if old is not None and old > row.first_ms else row
         for other in self._others(profile, row):
-            if other.replaces is not None and other.answered_ms is None and other.last_ms < row.first_ms:
+            followed = 0 < row.first_ms - other.last_ms <= _FOLLOWED_MS
+            if other.replaces is not None and other.answered_ms is None and followed:
                 return replace(row, device=other.device)
             silent = other.last_ms < row.first_ms and at_ms - other.last_ms >= ASK_AFTER_MS
             if silent and self._serves(other.device, at_ms) and not self._is_asked_about(other.device):
