@@ -55,6 +55,8 @@ EVIDENCE_KINDS = (
     "passage",
 )  # evidence, not vertices, in the household view
 
+ROW_BYTES = 4  # the row of each pair's edge, which a graph from a file holds beside its arrays
+
 PEER = """
 import json, sys
 import numpy as np, pcst_fast
@@ -156,7 +158,7 @@ def bench_open(size, graph):
     spent, first = (statistics.median(column) for column in zip(*opened, strict=True))
     print(
         f"{size:>9} {(len(packed.arrays) + len(packed.names)) / graph.pair_count:10.2f} "
-        f"{resident_bytes(graph) / graph.pair_count:13.2f} "
+        f"{resident_bytes(graph) / graph.pair_count:13.2f} {resident_bytes(graph) / graph.pair_count + ROW_BYTES:9.2f} "
         f"{spent:8.2f} {first:10.2f} {merged:11.1f}"
     )
 
@@ -321,7 +323,9 @@ def main():
         raw = module.gen(size)
         graphs[size] = (raw, bench_walk(size, raw, module))
     print("\nblobs, memory, opening (CPU ms)")
-    print(f"{'edges':>9} {'bytes/edge':>10} {'resident/edge':>13} {'unpack':>8} {'first walk':>10} {'+100 merged':>11}")
+    print(
+        f"{'edges':>9} {'bytes/edge':>10} {'resident/edge':>13} {'with rows':>9} {'unpack':>8} {'first walk':>10} {'+100 merged':>11}"
+    )
     for size, (_, graph) in graphs.items():
         bench_open(size, graph)
     print("\nthe file: opening to the first certified walk (L1 <= 1e-6), +100 edges with evidence, durable (CPU ms)")

@@ -23,7 +23,7 @@ from gateway.errors import GraphError, StoreError
 from gateway.graph.adjacency import build, canonical_dump, in_view
 from gateway.graph.belief import fold
 from gateway.graph.packed import Packed, unpack
-from gateway.graph.refs import KeptRefs
+from gateway.graph.refs import RowRefs
 from gateway.graph.walk import walk
 from gateway.links.clock import SystemClock
 from gateway.model import Edge, Evidence, Household, Interval, Mass, RecordRef, Vertex
@@ -315,14 +315,14 @@ def test_a_question_uses_the_snapshot_where_there_is_one_and_builds_the_same_gra
     with database.snapshot() as reader:
         scene = the_scene(reader)
         kept = connect.household_view(scene, scene.on_file, Interval(0, 1000))
-        assert isinstance(kept.edges, KeptRefs)
+        assert isinstance(kept.edges, RowRefs)
         kept_pairs = pairs_by_name(kept)
     with database.transaction() as tx:
         tx.drop_adjacency()
     with database.snapshot() as reader:
         scene = the_scene(reader)
         built = connect.household_view(scene, scene.on_file, Interval(0, 1000))
-        assert not isinstance(built.edges, KeptRefs)
+        assert not isinstance(built.edges, RowRefs)
         assert pairs_by_name(built) == kept_pairs
 
 

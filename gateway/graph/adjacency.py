@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from gateway.errors import BeliefError, GraphError
 from gateway.graph.belief import edge_order
 from gateway.graph.names import Names
-from gateway.graph.refs import KeptRefs, ParallelRefs, RowRefs
+from gateway.graph.refs import ParallelRefs, RowRefs
 from gateway.graph.splice import Move, Permuted
 from gateway.model import Edge, Interval, Link, RecordRef, Vertex
 
@@ -391,7 +391,7 @@ def carried(
         moved = move.positions(np.array(list(graph.parallels.values()), dtype=np.int32)).tolist()
         held = {ref: entry for ref, entry in zip(graph.parallels, moved, strict=True) if entry >= 0}
         others = MappingProxyType({**held, **beside})
-    if isinstance(graph.edges, RowRefs | KeptRefs):
+    if isinstance(graph.edges, RowRefs):
         return graph.edges.moved(move, joined), others
     if not len(graph.edges) and graph.pair_count:
         return (), others

@@ -17,7 +17,7 @@ import numpy as np
 from gateway.errors import GraphError
 from gateway.graph.adjacency import BELIEF_STEPS, NO_REFS, Graph
 from gateway.graph.names import Names
-from gateway.graph.refs import KeptRefs, ParallelRefs, RowBook, RowRefs
+from gateway.graph.refs import ParallelRefs, RowBook, RowRefs
 from gateway.model import RecordRef
 
 __all__ = ["Packed", "pack", "unpack"]
@@ -66,7 +66,7 @@ def pack(graph: Graph, *, rows: Mapping[RecordRef, int] = _NO_ROWS) -> Packed:
         header + b"".join(array.tobytes() for array in arrays),
         graph.names.offsets.astype("<u4").tobytes() + graph.names.blob,
     )
-    if not isinstance(graph.edges, RowRefs | KeptRefs) or not isinstance(graph.parallels, ParallelRefs):
+    if not isinstance(graph.edges, RowRefs) or not isinstance(graph.parallels, ParallelRefs):
         return packed
     numbers, entries = graph.parallels.settled(rows)
     return packed._replace(
@@ -84,8 +84,8 @@ def unpack(
 ) -> Graph:
     """The graph of its blobs, bit for bit the one that was packed.
 
-    ``book`` keeps the rows, where the blobs hold some (its own must be these); else ``edges`` and
-    ``parallels`` are the graph's references.
+    ``book`` resolves the rows, where the blobs hold some; else ``edges`` and ``parallels`` are
+    the graph's references.
 
     Raises
     ------
@@ -141,14 +141,15 @@ def _is_permutation(order: np.ndarray[tuple[int], np.dtype[np.int32]]) -> bool:
     return bool(seen.all())
 
 
-def _rows(packed: Packed, pairs: int, book: RowBook) -> tuple[KeptRefs, ParallelRefs]:
+def _rows(packed: Packed, pairs: int, book: RowBook) -> tuple[RowRefs, ParallelRefs]:
     """The references of blobs that hold rows."""
     if len(packed.rows) != 4 * pairs or len(packed.parallels) % 8:
         raise GraphError(
             f"a packed graph of {pairs} pairs must have {4 * pairs} bytes of rows and 8 a parallel edge, "
             f"has {len(packed.rows)} and {len(packed.parallels)}"
         )
+    rows = np.frombuffer(packed.rows, "<i4").astype(np.int32, copy=False)
     others, entries = np.frombuffer(packed.parallels, "<i4").astype(np.int32, copy=False).reshape(2, -1)
     if len(entries) and not 0 <= int(entries.min()) <= int(entries.max()) < pairs:
         raise GraphError(f"a packed graph's parallel edges must lie beside one of its {pairs} pairs")
-    return KeptRefs(pairs, book), ParallelRefs(others, entries, book)
+    return RowRefs(rows, book), ParallelRefs(others, entries, book)

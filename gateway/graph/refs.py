@@ -1,9 +1,7 @@
 """References of edges by the row that keeps them, read only when somebody asks.
 
-A reference takes 200 bytes, its row's number 4. A graph being made holds the numbers; one that
-was unpacked holds none: an answer asks for some tens of a million, and the book has them by the
-entry they were packed at. How a row becomes a reference and back is handed in (`RowBook`);
-nothing here reads a file.
+A graph of a million edges holds a row number an edge, 4 bytes, instead of a reference, 200.
+How a row becomes a reference and back is handed in (`RowBook`); nothing here reads a file.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from gateway.errors import GraphError
 from gateway.graph.splice import Move
 from gateway.model import RecordRef
 
-__all__ = ["KeptRefs", "ParallelRefs", "RowBook", "RowRefs"]
+__all__ = ["ParallelRefs", "RowBook", "RowRefs"]
 
 Rows = NDArray[np.int32]
 
@@ -32,15 +30,9 @@ class RowBook(Protocol):
     def edge_row(self, ref: RecordRef) -> int | None:
         """The row of a reference, or None where none keeps it."""
 
-    def kept_row(self, entry: int) -> int:
-        """The row of the pair that was packed at this entry."""
-
-    def kept_rows(self) -> bytes:
-        """The rows of all pairs as they were packed, 4 bytes each."""
-
 
 class RowRefs(Sequence[RecordRef]):
-    """The reference of each of a list of edges, by rows that are at hand.
+    """The reference of each of a list of edges.
 
     Parameters
     ----------
@@ -67,7 +59,8 @@ class RowRefs(Sequence[RecordRef]):
 
     def moved(self, move: Move, joined: Sequence[RecordRef]) -> RowRefs:
         """The references after that move, in which these joined."""
-        return RowRefs(move.take(self.rows, _late(self.fresh, joined)), self.book, (*self.fresh, *joined))
+        late = ~np.arange(len(self.fresh), len(self.fresh) + len(joined), dtype=np.int32)
+        return RowRefs(move.take(self.rows, late), self.book, (*self.fresh, *joined))
 
     def settled(self, rows: Mapping[RecordRef, int]) -> Rows:
         """A row for each: those at hand have the rows given.
@@ -82,56 +75,6 @@ class RowRefs(Sequence[RecordRef]):
             raise GraphError(f"an edge must have a row to be packed, {missing[0]} has none")
         fresh = np.array([rows[ref] for ref in self.fresh], dtype=np.int32)
         return np.where(self.rows < 0, fresh[~np.minimum(self.rows, -1)], self.rows) if len(fresh) else self.rows
-
-
-def _late(fresh: Sequence[RecordRef], joined: Sequence[RecordRef]) -> Rows:
-    """What stands for references that join some at hand."""
-    return ~np.arange(len(fresh), len(fresh) + len(joined), dtype=np.int32)
-
-
-class KeptRefs(Sequence[RecordRef]):
-    """The reference of each of a list of edges, by rows that stay where the graph was packed.
-
-    Parameters
-    ----------
-    count : int
-        How many there are.
-    book : RowBook
-    moves : sequence of (Move, Sequence of RecordRef)
-        What happened since it was unpacked, and which joined each time.
-    """
-
-    __slots__ = ("_count", "_moves", "book")
-
-    def __init__(self, count: int, book: RowBook, moves: Sequence[tuple[Move, Sequence[RecordRef]]] = ()) -> None:
-        self._count, self.book, self._moves = count, book, tuple(moves)
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        if not 0 <= index < len(self):
-            raise IndexError(index)
-        at = int(index)
-        for move, joined in reversed(self._moves):
-            at = move.source(at)
-            if at < 0:
-                return joined[~at]
-        return self.book.edge_ref(self.book.kept_row(at))
-
-    def moved(self, move: Move, joined: Sequence[RecordRef]) -> KeptRefs:
-        """The references after that move, in which these joined."""
-        return KeptRefs(len(move), self.book, (*self._moves, (move, tuple(joined))))
-
-    def settled(self, rows: Mapping[RecordRef, int]) -> Rows:
-        """A row for each, as `RowRefs.settled`."""
-        kept = np.frombuffer(self.book.kept_rows(), "<i4").astype(np.int32, copy=False)
-        refs = RowRefs(kept, self.book)
-        for move, joined in self._moves:
-            refs = refs.moved(move, joined)
-        return refs.settled(rows)
 
 
 class ParallelRefs(Mapping[RecordRef, int]):

@@ -29,14 +29,6 @@ class Move(Protocol):
     def fresh_positions(self, count: int) -> Int32s:
         """Where the fresh items stand in the new list."""
 
-    def source(self, position: int) -> int:
-        """Where the item at a position of the new list stood in the old one; ``~i``: it is the
-        i-th fresh one.
-        """
-
-    def __len__(self) -> int:
-        """How long the new list is."""
-
 
 class Splice:
     """Stretches ``[start, stop)`` of the old list, in their new order; from ``length`` on they
@@ -49,7 +41,6 @@ class Splice:
         ends = np.array(runs, dtype=np.int64).reshape(-1, 2)
         sizes = ends[:, 1] - ends[:, 0]
         by_start = np.argsort(ends[:, 0], kind="stable")
-        self._ends = np.cumsum(sizes)
         self._starts, self._stops = ends[by_start, 0], ends[by_start, 1]
         self._news = (np.cumsum(sizes) - sizes)[by_start]
 
@@ -70,16 +61,6 @@ class Splice:
     def fresh_positions(self, count: int) -> Int32s:
         """Where the fresh items stand in the new list."""
         return self.positions(np.arange(self.length, self.length + count, dtype=np.int32))
-
-    def source(self, position: int) -> int:
-        """Where the item at a position of the new list stood; ``~i``: it is the i-th fresh one."""
-        run = int(np.searchsorted(self._ends, position, side="right"))
-        start, stop = self._runs[run]
-        at = position - int(self._ends[run]) + stop
-        return at if start < self.length else ~(at - self.length)
-
-    def __len__(self) -> int:
-        return int(self._ends[-1]) if len(self._ends) else 0
 
 
 class Permuted:
@@ -102,10 +83,3 @@ class Permuted:
     def fresh_positions(self, count: int) -> Int32s:
         """None: nothing is fresh."""
         return np.full(count, -1, dtype=np.int32)
-
-    def source(self, position: int) -> int:
-        """Where the item at a position of the new list stood."""
-        return int(self._source[position])
-
-    def __len__(self) -> int:
-        return len(self._source)

@@ -13,7 +13,6 @@ one class each for their callers. Never made on their own.
 from __future__ import annotations
 
 import sqlite3
-from struct import Struct
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -43,8 +42,6 @@ _EVIDENCE = (
     "SELECT v.edge, r.ref, v.true_mass, v.false_mass, v.witness, v.reliability, v.span_start, v.span_end "
     "FROM evidence v JOIN record r ON r.id = v.record "
 )
-
-_ROW = Struct("<I")
 
 _Evidence = tuple[int, str, float, float, str, float, int | None, int | None]
 
@@ -200,16 +197,6 @@ class AdjacencyReads:
         if found is None:
             raise StoreError(f"a snapshot's edges must be stored, row {row} is not")
         return RecordRef(found[0])
-
-    def kept_row(self, entry: int) -> int:
-        """The row of the edge that the snapshot holds at an entry."""
-        with self._db.blobopen("adjacency", "rows", 1, readonly=True) as rows:
-            rows.seek(_ROW.size * entry)
-            return int(_ROW.unpack(rows.read(_ROW.size))[0])
-
-    def kept_rows(self) -> bytes:
-        """The rows of all edges that the snapshot holds, by entry."""
-        return bytes(self._db.execute("SELECT rows FROM adjacency").fetchone()[0])
 
     def edge_row(self, ref: RecordRef) -> int | None:
         """The row of an edge's reference, or None."""

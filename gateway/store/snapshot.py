@@ -33,9 +33,6 @@ class _Expired:
     def __init__(self, lease_s: float) -> None:
         self._lease_s = lease_s
 
-    def blobopen(self, *_: object, **__: object) -> NoReturn:
-        self.execute()
-
     def execute(self, *_: object) -> NoReturn:
         raise StoreError(
             f"a snapshot must be read within {self._lease_s:g} s, sooner where the WAL has grown; this one was ended"
