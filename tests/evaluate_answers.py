@@ -22,7 +22,7 @@ from tests.evaluate.asked import answers
 from tests.evaluate.book import Book
 from tests.evaluate.cases import World, write_cases
 from tests.evaluate.mutate import Caught, spoiled
-from tests.evaluate.score import Score
+from tests.evaluate.score import Score, retrieved
 from tests.evaluate.table import (
     Stack,
     ablation_table,
@@ -32,6 +32,7 @@ from tests.evaluate.table import (
     read_stack,
     readme_lines,
     stack_lines,
+    with_rows,
     written,
 )
 from tests.evaluate.worlds import HALVES, worlds
@@ -56,14 +57,16 @@ def draw(half: str, count: int, seed: int, folder: Path) -> list[World]:
     return drawn
 
 
-def scored(drawn: list[World]) -> tuple[Score, dict[str, Caught]]:
+def scored(drawn: list[World]) -> tuple[Score, dict[str, Caught], dict[str, bool]]:
     """Every question asked, every answer checked, every other one spoiled."""
-    score, caught = Score(), {}
+    score, caught, hits = Score(), {}, {}
     began = time.perf_counter()
     for world in drawn:
         book, rng = Book(Path(world.db_path)), random.Random(f"{world.id} spoiled")
         for number, (question, answer) in enumerate(answers(world)):
             score.add(question, answer, book)
+            if question.facts:
+                hits[question.id] = retrieved(question, answer)
             for kind, found, what in spoiled(answer, book, world.db_path, rng) if number % 2 == 0 else ():
                 one = caught.setdefault(kind, Caught(0, 0, []))
                 one.made, one.caught = one.made + 1, one.caught + found
@@ -71,7 +74,7 @@ def scored(drawn: list[World]) -> tuple[Score, dict[str, Caught]]:
                     one.passed.append(what)
         book.close()
     say(f"ours: {score.answers} answers asked, replayed and spoiled in {time.perf_counter() - began:.0f} s")
-    return score, caught
+    return score, caught, hits
 
 
 def ablated(drawn: list[World]) -> dict[str, Score]:
@@ -79,21 +82,25 @@ def ablated(drawn: list[World]) -> dict[str, Score]:
     scores = {name: Score() for name in VARIANTS}
     for world in drawn:
         asking = replace(world, questions=tuple(q for q in world.questions if q.truth.asks_cause))
-        book = Book(Path(world.db_path))
         for name, score in scores.items():
             with without(name):
                 for question, answer in answers(asking):
-                    score.add(question, answer, book)
-        book.close()
+                    score.add_causes(question, answer)
+    say(f"ablation: {len(VARIANTS)} variants asked")
     return scores
 
 
-def stack_of(folder: Path, drawn: list[World]) -> Stack:
-    """The stack's answer from its own environment, or the reason why there is none."""
+def stack_of(folder: Path, drawn: list[World], hits: dict[str, bool], told: Path | None) -> Stack:
+    """The stack's answer from its own environment, or the reason why there is none.
+
+    ``told`` is what an earlier run of the stack on the same households wrote.
+    """
+    if told is not None:
+        return read_stack(told, drawn, hits)
     python, script = os.environ.get("SCENTWALK_STACK_PY", ""), ROOT / "tests" / "evaluate" / "stack.py"
     if not python or not script.exists():
         what = "its script is not there" if python else "its environment was not made (SCENTWALK_STACK_PY is empty)"
-        return read_stack(folder, (), what)
+        return read_stack(folder, (), hits, what)
     out = folder / "stack.json"
     say("the stack: tuning on the development half, then the published half (some minutes)")
     done = subprocess.run(
@@ -107,8 +114,8 @@ def stack_of(folder: Path, drawn: list[World]) -> Stack:
     )
     if done.returncode or not out.exists():
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        return read_stack(folder, (), f"it ended with {done.returncode}: {last}")
-    return read_stack(out, drawn)
+        return read_stack(folder, (), hits, f"it ended with {done.returncode}: {last}")
+    return read_stack(out, drawn, hits)
 
 
 def not_caught(caught: dict[str, Caught]) -> None:
@@ -143,7 +150,8 @@ def report(
         *ablation_table(ablation),
     ]
     grid = grid_lines(stack)
-    return [*lines, "", "### The stack's grid, on the development half", "", *grid] if grid else lines
+    head = "### The stack's grid on the development half: the best row of each way to cut and to rewrite"
+    return [*lines, "", head, "", *grid] if grid else lines
 
 
 def publish(lines: list[str], readme: list[str]) -> None:
@@ -151,7 +159,7 @@ def publish(lines: list[str], readme: list[str]) -> None:
     document = ROOT / "docs" / "evaluation.md"
     document.write_text(written(document.read_text("utf-8"), "results", lines), "utf-8")
     page = ROOT / "README.md"
-    page.write_text(written(page.read_text("utf-8"), "evaluation", readme), "utf-8")
+    page.write_text(with_rows(page.read_text("utf-8"), readme), "utf-8")
 
 
 def main() -> None:
@@ -162,20 +170,26 @@ def main() -> None:
     parser.add_argument(
         "--development", action="store_true", help="score the development half instead, with every miss"
     )
+    parser.add_argument("--stack-json", type=Path, help="what an earlier run of the stack wrote, instead of running it")
+    parser.add_argument("--stack-households", type=int, help="compare with the stack on the first so many only")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="scentwalk-evaluate-") as name:
         folder = Path(name)
-        drawn = {half: draw(half, options.households, options.seed, folder) for half in HALVES}
+        halves = ("development",) if options.development else HALVES if options.stack_json is None else HALVES[1:]
+        drawn = {half: draw(half, options.households, options.seed, folder) for half in halves}
         if options.development:
-            score, caught = scored(drawn["development"])
+            score, caught, _ = scored(drawn["development"])
             for figure, asked, what in score.misses:
                 say(f"{figure}: {asked}: {what}")
-            say("\n".join([*main_table(score, read_stack(folder, (), "not asked")), "", *mutation_table(caught)]))
+            say("\n".join([*main_table(score, read_stack(folder, (), {}, "not asked")), "", *mutation_table(caught)]))
             not_caught(caught)
             return
-        score, caught = scored(drawn["published"])
+        score, caught, hits = scored(drawn["published"])
         ablation = ablated(drawn["published"])
-        stack = stack_of(folder, drawn["published"])
+        beside = drawn["published"][: options.stack_households]
+        if options.stack_json is None:
+            write_cases(folder / "published.jsonl", beside)
+        stack = stack_of(folder, beside, hits, options.stack_json)
     lines = report(score, caught, ablation, stack, households=options.households)
     say("\n".join(lines))
     not_caught(caught)

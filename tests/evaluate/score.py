@@ -121,6 +121,12 @@ class Score:
         self._figures_right(question, answer)
         self._manners(question, answer)
 
+    def add_causes(self, question: Question, answer: dict) -> None:
+        """Count only what was retrieved and which causes were named."""
+        self.answers += 1
+        self._retrieval(question, answer)
+        self._causes(question, answer)
+
     # -- (a) --------------------------------------------------------------------------------------
 
     def _retrieval(self, question: Question, answer: dict) -> None:

@@ -5,15 +5,24 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from tests.evaluate.cases import Cover, World, covered
+from tests.evaluate.cases import Cover, Question, World, covered
 from tests.evaluate.mutate import Caught
 from tests.evaluate.score import Score, Share
 
-__all__ = ["Stack", "ablation_table", "main_table", "mutation_table", "read_stack", "readme_lines", "written"]
+__all__ = [
+    "Stack",
+    "ablation_table",
+    "main_table",
+    "mutation_table",
+    "read_stack",
+    "readme_lines",
+    "with_rows",
+    "written",
+]
 
 _COMMAND = "`make evaluate`"
 _ROWS = (
@@ -56,40 +65,49 @@ _ROWS = (
 class Stack:
     """What the stack of chunks gave back, or why there is nothing: ``reason``.
 
-    ``planned`` counts the same stack with a hand-written query plan.
+    ``shares`` are those of the stack as it was, ``planned`` those of the same stack with a query plan
+    that knows the shape of our chains; ``ours`` are ours on the same ``households``.
     """
 
     reason: str
     report: dict
     shares: dict[str, Share]
-    planned: dict[str, Share] = field(default_factory=dict)
-
-    def told(self, name: str) -> tuple[str, str]:
-        """A figure's cells in the two columns of the stack."""
-        plain, planned = (shares[name].text() if name in shares else "-" for shares in (self.shares, self.planned))
-        return plain, planned
+    planned: dict[str, Share]
+    ours: dict[str, Share]
+    households: int = 0
 
 
-def read_stack(path: Path, worlds: Iterable[World], reason: str = "") -> Stack:
-    """Count the stack's hits with the same facts; ``reason`` where it could not run."""
+def read_stack(path: Path, worlds: Iterable[World], hits: dict[str, bool], reason: str = "") -> Stack:
+    """Count the stack's hits with the same facts, and ours (``hits`` by question) on the same
+    questions; ``reason`` where it could not run.
+    """
     if reason:
-        return Stack(reason, {}, {})
+        return Stack(reason, {}, {}, {}, {})
     report = json.loads(path.read_text("utf-8"))
-    shares: dict[str, Share] = {}
-    planned: dict[str, Share] = {}
+    shares, planned, ours = {}, {}, {}
+    households = 0
     for world in worlds:
+        households += 1
         for question in world.questions:
             _count_stack(question, report, shares)
-            _count_stack(question, report["planned"], planned)
-    return Stack("", report, shares, planned)
+            if "planned" in report:
+                _count_stack(question, report["planned"], planned)
+            if question.id in hits:
+                for name in _rows_of(question):
+                    ours.setdefault(name, Share()).add(hits[question.id])
+    return Stack("", report, shares, planned, ours, households)
 
 
-def _count_stack(question, report: dict, shares: dict[str, Share]) -> None:
+def _rows_of(question: Question) -> tuple[str, ...]:
+    return (f"a hops {min(question.hops, 6)}", *(("a multi",) if question.hops > 1 else ()))
+
+
+def _count_stack(question: Question, report: dict, shares: dict[str, Share]) -> None:
     abstains = report.get("abstains", {}).get(question.id)
     if question.facts:
         chunks = [Cover(*chunk) for chunk in report["retrieved"].get(question.id, ())]
         hit = all(covered(fact, chunks) for fact in question.facts)
-        for name in (f"a hops {min(question.hops, 6)}", *(("a multi",) if question.hops > 1 else ())):
+        for name in _rows_of(question):
             shares.setdefault(name, Share()).add(hit)
     if abstains is None or question.truth.conservative:
         return
@@ -101,19 +119,31 @@ def _count_stack(question, report: dict, shares: dict[str, Share]) -> None:
 
 def main_table(score: Score, stack: Stack) -> list[str]:
     """Ours beside the stack, one row a figure."""
-    lines = [
-        "| figure | goal | the walk (ours) | the stack it replaced | the same, queries planned by hand |",
-        "|---|---|---|---|---|",
-    ]
+    lines = ["| figure | goal | the walk (ours) |", "|---|---|---|"]
     for name, words, goal in _ROWS:
         if name in score.shares:
-            plain, planned = stack.told(name)
-            lines.append(f"| {words} | {goal} | {score.shares[name].text()} | {plain} | {planned} |")
+            lines.append(f"| {words} | {goal} | {score.shares[name].text()} |")
     length = sorted(score.words)
     long = length[int(0.95 * (len(length) - 1))]
     lines.append(
-        f"| (i) words of an answer, middle and 95th of 100 | <= 120, 160 explained | {median(length):.0f}, {long} | - | - |"
+        f"| (i) words of an answer, middle and 95th of 100 | <= 120, 160 explained | {median(length):.0f}, {long} |"
     )
+    return lines if stack.reason else [*lines, "", *_beside(score, stack)]
+
+
+def _beside(score: Score, stack: Stack) -> list[str]:
+    """Ours beside the stack on the same questions."""
+    lines = [
+        f"Beside the stack, on the same {stack.households} households and budget:",
+        "",
+        "| figure | the walk (ours) | the stack it replaced | the same stack with a query plan made for our chains |",
+        "|---|---|---|---|",
+    ]
+    for name, words, _ in _ROWS:
+        if name in stack.shares:
+            ours = stack.ours if name.startswith("a ") else score.shares  # abstention: ours over all households
+            told = [side[name].text() if name in side else "-" for side in (ours, stack.shares, stack.planned)]
+            lines.append(f"| {words} | {' | '.join(told)} |")
     return lines
 
 
@@ -126,7 +156,7 @@ def stack_lines(stack: Stack) -> list[str]:
     return [
         f"The stack: {report['name']}; reranker: {report['reranker']}. {report['planned']['name'].capitalize()}.",
         (
-            f"Tuned on the development half; best rows of {len(report['grid'])}: {_best(plain)}; by hand, {_best(planned)}. "
+            f"Tuned on the development half; best rows of {len(report['grid'])}: {_best(plain)}; planned, {_best(planned)}. "
             f"A dash: {_dashes(report)}."
         ),
     ]
@@ -191,8 +221,10 @@ def ablation_table(scores: dict[str, Score]) -> list[str]:
 def readme_lines(score: Score, stack: Stack, households: int, caught: dict[str, Caught]) -> list[str]:
     """Three rows for the README's figures."""
     shares = score.shares
-    plain, planned = stack.told("a multi")
-    theirs = f"{plain}, with a query plan written by hand {planned}" if stack.shares else "not run"
+    theirs = "not run"
+    if "a multi" in stack.shares and "a multi" in stack.planned:
+        plain, planned = stack.shares["a multi"].text(), stack.planned["a multi"].text()
+        theirs = f"{plain}, with a query plan written for our chains {planned} ({stack.households} households)"
     made, found = sum(c.made for c in caught.values()), sum(c.caught for c in caught.values())
     return [
         (
@@ -208,6 +240,23 @@ def readme_lines(score: Score, stack: Stack, households: int, caught: dict[str, 
             f"none is on file {shares['f none named'].text()}; abstains without the fact {shares['e recall'].text()} | {_COMMAND} |"
         ),
     ]
+
+
+def with_rows(readme: str, rows: Iterable[str]) -> str:
+    """The README with these rows at the end of its figures, in the place of those it had from here.
+
+    Raises
+    ------
+    ValueError
+        It has no ``<!-- figures -->`` block.
+    """
+    place = re.compile(r"(<!-- figures -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+    found = place.search(readme)
+    if found is None:
+        raise ValueError("README.md must hold <!-- figures --> and <!-- end -->, has none")
+    kept = [line for line in found[2].splitlines() if not line.endswith(f"| {_COMMAND} |")]
+    body = "\n".join([*kept, *rows])
+    return place.sub(lambda found: f"{found[1]}{body}\n{found[3]}", readme, count=1)
 
 
 def written(text: str, marker: str, lines: Iterable[str]) -> str:
