@@ -250,6 +250,15 @@ def _text_of(path: Path) -> str:
         raise ImportRefused(str(path), f"must be UTF-8 text, is not at byte {problem.start}") from None
 
 
+def _guide_of(path: Path) -> str:
+    from gateway.knowledge.documents import read_document  # noqa: PLC0415  # as below
+
+    try:
+        return read_document(path.name, path.read_bytes())
+    except OSError as problem:
+        raise ImportRefused(str(path), f"must be readable, but {problem.strerror}") from None
+
+
 def _write(options: argparse.Namespace, config: Config, command: str, **args: str | None) -> int:
     from gateway.app import run_command_anywhere  # noqa: PLC0415  # a question must not wait for the page's imports
 
@@ -262,7 +271,7 @@ def _write(options: argparse.Namespace, config: Config, command: str, **args: st
 def _import(options: argparse.Namespace, config: Config) -> int:
     if options.kind == "surefeed" and options.zone is None:
         raise ConfigError("import surefeed must be given --zone, such as America/Los_Angeles")
-    text = _text_of(options.file)
+    text = _guide_of(options.file) if options.kind == "passages" else _text_of(options.file)
     if options.kind == "history":
         return _import_history(options, config, text)
     return _write(options, config, options.kind, text=text, source=options.file.name, zone=options.zone)
