@@ -74,12 +74,12 @@ class GattUplink:
         self.outbox.put_hello(self._stamp()[0], model, firmware, detector)
 
     def advertised(self) -> bytes:
-        """What stands in the advertisement: a byte that changes with what is held, and whether anything is.
+        """What stands in the advertisement: whether anything is held, the boot, and the next number.
 
-        A hub hears of an advertisement only when its bytes change.
+        A hub hears of an advertisement only when its bytes change, and whatever is measured after
+        a handover changes these. (The number plus what is held did not: 10 + 3 before, 12 + 1 after.)
         """
-        held = self.outbox.held
-        return bytes((1 if held else 0, (self.outbox.next_seq + held) & 0xFF))
+        return struct.pack("<BBH", self.outbox.held > 0, self.outbox.boot & 0xFF, self.outbox.next_seq & 0xFFFF)
 
     def opened(self) -> None:
         """A hub has connected. Nobody knows what arrived before: all that is held is sent again."""

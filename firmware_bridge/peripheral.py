@@ -128,7 +128,7 @@ class Peripheral:
         return True
 
     def _advertise(self) -> None:
-        """Say who is there and whether anything waits: flags, then the service's data (23 of 31 bytes)."""
+        """Say who is there and whether anything waits: flags, then the service's data (25 of 31 bytes)."""
         self._told = self.uplink.advertised()
         uuid = bytes(reversed(bytes.fromhex(SERVICE_UUID.replace("-", ""))))
         self._ble.gap_advertise(ADVERTISE_US, adv_data=_field(0x01, b"\x06") + _field(0x21, uuid + self._told))

@@ -59,6 +59,21 @@ async def test_a_device_that_answers_late_and_a_second_walk_lose_nothing(bluez, 
             assert hub.stored() == sorted((1, seq) for seq in tracker.taken), walk
 
 
+async def test_each_single_record_after_a_handover_calls_the_hub_again(bluez, tmp_path):
+    async with home(bluez, tmp_path) as hub:
+        tracker = TrackerPeer(hub.clock)
+        tracker.measure(3)
+        await hub.hand_over(tracker)
+        said = {tracker.uplink.advertised()}
+        for _ in range(4):
+            tracker.measure(1)
+            assert tracker.uplink.advertised() not in said
+            said.add(tracker.uplink.advertised())
+            await hub.hand_over(tracker)
+            said.add(tracker.uplink.advertised())
+        assert len(hub.stored()) == 7
+
+
 async def test_what_is_measured_while_connected_is_notified_and_marked(bluez, tmp_path):
     async with home(bluez, tmp_path) as hub:
         tracker = TrackerPeer(hub.clock)

@@ -131,8 +131,8 @@ class BlueZ:
 class Caller:
     """A device of our own service that was heard: what connects to it, and what it says of itself.
 
-    ``said`` is the service data: whether it holds records that no hub has marked, and a byte that
-    changes with them. BlueZ shows it again with every other change of the device, also after a
+    ``said`` is the service data: whether it holds records that no hub has marked, its boot, and its
+    next number. BlueZ shows it again with every other change of the device, also after a
     handover, so only a change of it is news.
     """
 
