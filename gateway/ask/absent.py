@@ -152,7 +152,7 @@ def rivals_not_on_file(
         missing[rival.id if rival.slot in ("vet", "none") else rival.slot] = rival.short
     named = dict(list(missing.items())[:_RIVALS_TOLD])
     if named:
-        draft.say(NoticeKind.ABSENCE, f"Not on file: {joined(list(named.values()), last='or')}", slot="+".join(named))
+        draft.say(NoticeKind.ABSENCE, "Not on file: " + ", ".join(named.values()), slot="+".join(named))
 
 
 def _fresh(scene: Scene, entry: TextRecord) -> bool:
