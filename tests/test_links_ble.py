@@ -111,7 +111,6 @@ async def test_a_connection_that_fails_at_any_call_frees_its_slot_and_its_bus(bl
         await hub.called(tracker)
         await hub.until(lambda: bluez.calls["Connect"] == 1 and bluez.connected == 0, "a first handover must end")
         tracker.measure(1)
-        clients = await bluez.clients()
         for member in ("Connect", "ReadValue", "StartNotify", "WriteValue", "Disconnect"):
             bluez.fail(member, "Failed", "no")
             await hub.called(tracker)
@@ -120,8 +119,9 @@ async def test_a_connection_that_fails_at_any_call_frees_its_slot_and_its_bus(bl
         await hub.hand_over(tracker)
         assert hub.stored() == sorted((1, seq) for seq in tracker.taken)
         assert (bluez.connected, bluez.most_connected) == (0, 1)
-        await hub.until(lambda: hub.link._handover is None, "the last must have ended")
-        assert await bluez.clients() == clients
+        async with asyncio.timeout(60):
+            while await bluez.clients() > 2:  # BlueZ and bleak's manager; a connection has a bus of its own
+                await hub.clock.advance(1)
 
 
 async def test_a_connection_that_bluez_aborts_is_tried_again_once_it_is_gone(bluez, tmp_path):
