@@ -284,7 +284,7 @@ def logged_level(scene: Scene, draft: Draft, pet: Pet, observed: Property) -> No
     last = entries[-1]
     assert last.at_ms is not None
     when = day(local_day(last.at_ms, scene.zones), year_of=scene.today)
-    draft.say(NoticeKind.SHORT, f"The last entry is of {when}")
+    draft.say(NoticeKind.SHORT, f"The last {observed.owner} on file is from {when}")
     draft.claim(
         "logged",
         EvidenceClass.RECORDED,
@@ -313,10 +313,10 @@ def compare_pets(scene: Scene, question: Question, draft: Draft, pets: tuple[Pet
             told.append((pet, total))
     kind = scene.ontology.device_kinds[observed.captured_by[0]]
     if missing:
-        names = joined([pet.name for pet in missing])
+        names = joined([f"{pet.name}'s" for pet in missing])
         draft.say(
             NoticeKind.SHORT if len(told) < 2 else NoticeKind.ABSENCE,
-            f"{first_upper(observed.owner)} of {names} is not recorded for these days, so they can't be compared; "
+            f"{names} {being(observed.owner)} not recorded for these days, so they can't be compared; "
             f"{kind.word} would capture it",
             slot=observed.id,
             device=kind.id,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gateway.ask.blame import exposures, thing_words
 from gateway.ask.change import figure_claim, not_captured, verdict_words
 from gateway.ask.figures import cite_of, compare_window
-from gateway.ask.wording import amount, count_word, day_range, first_upper, joined, percent
+from gateway.ask.wording import amount, being, count_word, day_range, first_upper, joined, percent
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import add_days, local_day
 from gateway.measure.series import grid_of
@@ -177,10 +177,10 @@ def others_on_it(scene: Scene, question: Question, draft: Draft, pets: tuple[Pet
             figure_claim(scene, draft, figure, opening=f"{pet.name}, {verdict_words(figure)}")
     kind = scene.ontology.device_kinds[observed.captured_by[0]]
     if blind:
+        whose = joined([f"{pet.name}'s" for pet in blind])
         draft.say(
             NoticeKind.ABSENCE,
-            f"{first_upper(observed.owner)} of {joined([pet.name for pet in blind])} is not recorded; "
-            f"{kind.word} would capture it",
+            f"{whose} {being(observed.owner)} not recorded; {kind.word} would capture it",
             slot=observed.id,
             device=kind.id,
         )

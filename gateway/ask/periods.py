@@ -278,7 +278,7 @@ def overview(scene: Scene, draft: Draft, pet: Pet, window: Window) -> None:
     if unclear:
         draft.say(NoticeKind.ABSENCE, f"Not clear: {joined([figure.observed.owner for figure in unclear])}")
     draft.paragraph()
-    draft.say(NoticeKind.CAUTION, f"They can't see {_UNSEEN}")
+    draft.say(NoticeKind.CAUTION, f"No device here sees {_UNSEEN}")
 
 
 def whole_week_before(scene: Scene, window: Window) -> Window:
