@@ -63,6 +63,8 @@ _WATCH_EVERY_MS = 900_000
 _WATCH_PAUSE_S = 1.0
 """After commits at most once in so many real seconds: a device that empties its ring makes many."""
 _DAY_MS = 86_400_000
+_SAMPLES_MS = 30 * _DAY_MS
+"""Bare samples of a scale, of which no row was made, are kept a month: one a second is 10 MB a day."""
 _PURGED_AT_ONCE = 2_000
 """Raw rows let go in one transaction: ingest waits for it no longer than for a commit."""
 _COMPARED_AT_ONCE = 20
@@ -325,10 +327,12 @@ class Gateway:
         ).rows >= _PURGED_AT_ONCE:
             pass
         await self.writer.run(lambda tx: tx.purge_dead_letters(before_ms=letters_ms))
-        while (
-            await self.writer.run(lambda tx: tx.purge_heard(before_ms=raw_ms, most=_PURGED_AT_ONCE)) >= _PURGED_AT_ONCE
-        ):
-            pass
+        samples_ms = now_ms - _SAMPLES_MS
+        kept = [(None, raw_ms), *((one.id, samples_ms) for one in self.profiles.profiles if one.stream is not None)]
+        for profile, until_ms in kept:
+            purge = partial(_purge_heard, before_ms=until_ms, profile=profile)
+            while await self.writer.run(purge) >= _PURGED_AT_ONCE:
+                pass
 
     async def keep_graph(self) -> None:
         """Write the compact graph of a large home again where it is due.
@@ -508,6 +512,10 @@ class Gateway:
         self._loop.call_soon_threadsafe(self._changed.set)
         self._loop.call_soon_threadsafe(self._committed.set)
         return done
+
+
+def _purge_heard(tx: Transaction, *, before_ms: int, profile: str | None) -> int:
+    return tx.purge_heard(before_ms=before_ms, most=_PURGED_AT_ONCE, profile=profile)
 
 
 def compare_again(tx: Transaction, *, now_ms: int) -> int:

@@ -486,6 +486,19 @@ def test_a_history_in_a_file_is_imported_once(tmp_path, capsys):
         assert [row.device for row in rows(database)] == ["litterrobot-lr4"]
 
 
+def test_a_meal_whose_samples_are_gone_stays_as_it_is_when_all_is_derived_again(database):
+    samples = list(scale_samples((300, 30), *((300 - 0.4 * n, 2) for n in range(60)), (276, 60)))
+    hear(database, *samples)
+    before = rows(database)
+    with database.transaction() as tx:
+        assert tx.purge_heard(before_ms=T1 + DAY, most=10_000, profile="esphome-bowl") > 100
+    (done,) = again(database, ALL, everything=True)
+    assert (done.new, done.changed, done.gone, done.kept, done.days) == (0, 0, 0, 0, 0)
+    assert rows(database) == before
+    assert day(database, "luna.intake", "2026-08-10").total == before[0].amount
+    assert verify(database.path).is_sound
+
+
 def test_old_messages_go_with_the_rows_they_made_and_a_copy_is_still_known(database):
     hear(database, mqtt(PETLIBRO, GRAIN_END, T1 + 4500), mqtt(THEENGS, RUUVI, T1 + 10 * DAY))
     hear(database, *(mqtt(THEENGS, changed(RUUVI, seq=900 + n), T1 + 11 * DAY + n * HOUR) for n in range(60)))

@@ -22,6 +22,9 @@ from gateway.stored import DatedFrame, HeardRow
 
 __all__ = ["Reprocessed", "due_families", "reprocess"]
 
+_REACH_MS = 86_400_000
+"""A row just after what was purged may be made from samples before it: no visit lasts a day."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reprocessed:
@@ -78,6 +81,8 @@ class _Again:
             self._items |= {row.id: row for row in tx.heard_items(profile_id)}
             self._messages += tx.heard_messages(profile_id)
         self._messages.sort(key=lambda row: (row.first_ms, row.id))
+        purged_ms = tx.heard_purged_ms(self._ids)
+        self._settled_ms = purged_ms + _REACH_MS if purged_ms else 0
         self._bytes = {row.id: row.raw for row in self._messages}
         self._touched = Touched()
 
@@ -127,12 +132,16 @@ class _Again:
             if fresh is not None and same and (fresh.signal is None or old.signal > fresh.signal):
                 self._tx.set_heard(replace(fresh, signal=old.signal, via=old.via))
 
+    def _is_final(self, row: DatedFrame) -> bool:
+        """Whether a row stays as it is: its day is sealed, or what it was made from may be gone."""
+        return row.sealed or row.end_ms < self._settled_ms
+
     def _rewrite(self, rows: dict[str, DatedFrame]) -> int:
         """Give rows that are still there what they say now."""
         changed = []
         for ref, row in rows.items():
             before = self._before.get(ref)
-            if before is not None and not before.sealed and row != before:
+            if before is not None and not self._is_final(before) and row != before:
                 touch(self._tx, self._touched, before)
                 changed.append(row)
         self._tx.rewrite_frames(changed)
@@ -143,19 +152,18 @@ class _Again:
     def _drop(self, rows: dict[str, DatedFrame]) -> tuple[int, int]:
         """Let rows go that are no longer read; (gone, kept because they are cited or sealed)."""
         lost = [frame for ref, frame in self._before.items() if ref not in rows]
-        for frame in lost:
+        final = [frame for frame in lost if self._is_final(frame)]
+        doubted = [frame for frame in lost if not self._is_final(frame)]
+        for frame in doubted:
             touch(self._tx, self._touched, frame)
-        cited = set(self._tx.drop_frames((frame.ref for frame in lost if not frame.sealed), citing=CITING))
-        kept = [frame for frame in lost if frame.sealed or frame.ref.text in cited]
-        aside = [
-            replace(frame, set_aside="its profile no longer reads this; not counted")
-            for frame in kept
-            if not frame.sealed
-        ]
+        cited = set(self._tx.drop_frames((frame.ref for frame in doubted), citing=CITING))
+        unread = [frame for frame in doubted if frame.ref.text in cited]
+        kept = final + unread
+        aside = [replace(frame, set_aside="its profile no longer reads this; not counted") for frame in unread]
         self._tx.rewrite_frames(frame for frame in aside if frame != self._before[frame.ref.text])
         for frame in kept:
             self._tx.add_derived([(frame, self._heard_of(frame.ref))])
-        return len(lost) - len(kept), len(kept)
+        return len(doubted) - len(unread), len(unread)
 
     def _heard_of(self, ref: RecordRef) -> int:
         """The message a row was made from, kept for its sake."""

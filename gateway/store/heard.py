@@ -100,6 +100,15 @@ class HeardReads:
             )
         )
 
+    def heard_purged_ms(self, profiles: tuple[str, ...]) -> int:
+        """Up to when messages of these profiles may be gone; 0 where all are there."""
+        row = self._db.execute(
+            "SELECT max(CAST(value AS INTEGER)) FROM meta WHERE key IN "
+            "(SELECT 'heard_purged.' || value FROM json_each(:profiles))",
+            {"profiles": pack_list(("", *profiles))},
+        ).fetchone()
+        return 0 if row[0] is None else int(row[0])
+
     def heard_versions(self) -> tuple[tuple[str, int, int], ...]:
         """(profile, version, messages) of everything heard, by profile and version."""
         return tuple(
@@ -286,11 +295,21 @@ class HeardWrites(HeardReads):
         )
         return len(changed)
 
-    def purge_heard(self, *, before_ms: int, most: int) -> int:
-        """Delete messages received before an instant that no row was made from; returns how many."""
-        return self._db.execute(
+    def purge_heard(self, *, before_ms: int, most: int, profile: str | None = None) -> int:
+        """Delete messages (of a profile) first heard before an instant that no row was made from; returns
+        how many. Rows of that time can then not be derived again, which `heard_purged_ms` tells.
+        """
+        gone = self._db.execute(
             "DELETE FROM heard WHERE id IN (SELECT h.id FROM heard h WHERE h.first_ms < :before "
+            "AND (:profile IS NULL OR h.profile = :profile) "
             "AND NOT EXISTS (SELECT 1 FROM derived d WHERE d.heard = h.id) "
             "AND NOT EXISTS (SELECT 1 FROM heard w WHERE w.within = h.id) LIMIT :most)",
-            {"before": before_ms, "most": most},
+            {"before": before_ms, "most": most, "profile": profile},
         ).rowcount
+        if gone:
+            self._db.execute(
+                "INSERT INTO meta (key, value) VALUES ('heard_purged.' || :profile, :before) ON CONFLICT (key) "
+                "DO UPDATE SET value = max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER))",
+                {"profile": profile or "", "before": str(before_ms)},
+            )
+        return gone
