@@ -20,7 +20,7 @@ from tests.evaluate.worlds import worlds
 
 FOLDER = Path(__file__).parent / "evaluate"
 CHECKER = ("book", "cases", "mutate", "refigure", "replay", "score")
-HOUSEHOLDS = 10
+HOUSEHOLDS = 8
 
 
 @pytest.fixture(scope="module")
