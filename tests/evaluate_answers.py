@@ -14,7 +14,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from multiprocessing import get_context
 from pathlib import Path
 
 from tests.evaluate.ablate import VARIANTS, without
@@ -46,48 +48,79 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-def draw(half: str, count: int, seed: int, folder: Path) -> list[World]:
-    """A half's households, written as databases and as the stack's file of cases."""
-    began = time.perf_counter()
-    place = folder / half
+@dataclass
+class Part:
+    """What one process found: its households, tallies, spoiled answers, hits by question, the ablation."""
+
+    drawn: list[World] = field(default_factory=list)
+    score: Score = field(default_factory=Score)
+    caught: dict[str, Caught] = field(default_factory=dict)
+    hits: dict[str, bool] = field(default_factory=dict)
+    ablation: dict[str, Score] = field(default_factory=lambda: {name: Score() for name in VARIANTS})
+
+    def join(self, other: Part) -> None:
+        """Take over what another process found."""
+        self.drawn += other.drawn
+        self.score.join(other.score)
+        self.hits |= other.hits
+        for kind, one in other.caught.items():
+            mine = self.caught.setdefault(kind, Caught(0, 0, []))
+            mine.made, mine.caught = mine.made + one.made, mine.caught + one.caught
+            mine.passed += one.passed
+        for name, score in other.ablation.items():
+            self.ablation[name].join(score)
+
+
+def part_of(half: str, households: int, seed: int, folder: Path, part: tuple[int, int], *, ablate: bool) -> Part:
+    """A process's share of a half: drawn, asked, checked, every other answer spoiled, parts taken away."""
+    place, found = folder / f"{half}-{part[0]}", Part()
     place.mkdir()
-    drawn = list(worlds(half, count, seed, place))
-    questions = write_cases(folder / f"{half}.jsonl", drawn)
-    say(f"{half}: {count} households, {questions} questions, drawn in {time.perf_counter() - began:.0f} s")
-    return drawn
+    for world in worlds(half, households, seed, place, part=part):
+        found.drawn.append(world)
+        _ask(world, found)
+        if ablate:
+            _ablate(world, found)
+        Path(world.db_path).unlink()
+    return found
 
 
-def scored(drawn: list[World]) -> tuple[Score, dict[str, Caught], dict[str, bool]]:
-    """Every question asked, every answer checked, every other one spoiled."""
-    score, caught, hits = Score(), {}, {}
-    began = time.perf_counter()
-    for world in drawn:
-        book, rng = Book(Path(world.db_path)), random.Random(f"{world.id} spoiled")
-        for number, (question, answer) in enumerate(answers(world)):
-            score.add(question, answer, book)
-            if question.facts:
-                hits[question.id] = retrieved(question, answer)
-            for kind, found, what in spoiled(answer, book, world.db_path, rng) if number % 2 == 0 else ():
-                one = caught.setdefault(kind, Caught(0, 0, []))
-                one.made, one.caught = one.made + 1, one.caught + found
-                if not found:
-                    one.passed.append(what)
-        book.close()
-    say(f"ours: {score.answers} answers asked, replayed and spoiled in {time.perf_counter() - began:.0f} s")
-    return score, caught, hits
+def _ask(world: World, found: Part) -> None:
+    book, rng = Book(Path(world.db_path)), random.Random(f"{world.id} spoiled")
+    for number, (question, answer) in enumerate(answers(world)):
+        found.score.add(question, answer, book)
+        if question.facts:
+            found.hits[question.id] = retrieved(question, answer)
+        for kind, caught, what in spoiled(answer, book, world.db_path, rng) if number % 2 == 0 else ():
+            one = found.caught.setdefault(kind, Caught(0, 0, []))
+            one.made, one.caught = one.made + 1, one.caught + caught
+            if not caught:
+                one.passed.append(what)
+    book.close()
 
 
-def ablated(drawn: list[World]) -> dict[str, Score]:
-    """The questions that ask for a cause, with one part taken away at a time."""
-    scores = {name: Score() for name in VARIANTS}
-    for world in drawn:
-        asking = replace(world, questions=tuple(q for q in world.questions if q.truth.asks_cause))
-        for name, score in scores.items():
-            with without(name):
-                for question, answer in answers(asking):
-                    score.add_causes(question, answer)
-    say(f"ablation: {len(VARIANTS)} variants asked")
-    return scores
+def _ablate(world: World, found: Part) -> None:
+    asking = replace(world, questions=tuple(q for q in world.questions if q.truth.asks_cause))
+    for name, score in found.ablation.items():
+        with without(name):
+            for question, answer in answers(asking):
+                score.add_causes(question, answer)
+
+
+def asked_of(half: str, options: argparse.Namespace, folder: Path, *, ablate: bool) -> Part:
+    """A half asked in so many processes; its households in the order drawn."""
+    began, whole = time.perf_counter(), Part()
+    count = options.workers
+    with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
+        runs = [
+            pool.submit(part_of, half, options.households, options.seed, folder, (i, count), ablate=ablate)
+            for i in range(count)
+        ]
+        for run in runs:
+            whole.join(run.result())
+    whole.drawn.sort(key=lambda world: (int(world.id.rpartition("-")[2]), world.id.partition("-")[0] != "pair_with"))
+    took = time.perf_counter() - began
+    say(f"{half}: {len(whole.drawn)} households, {whole.score.answers} questions asked and checked in {took:.0f} s")
+    return whole
 
 
 def stack_of(folder: Path, drawn: list[World], hits: dict[str, bool], told: Path | None) -> Stack:
@@ -96,7 +129,7 @@ def stack_of(folder: Path, drawn: list[World], hits: dict[str, bool], told: Path
     ``told`` is what an earlier run of the stack on the same households wrote.
     """
     if told is not None:
-        return read_stack(told, drawn, hits)
+        return read_stack(told, drawn, hits, "" if told.exists() else f"{told.name} is not there")
     python, script = os.environ.get("SCENTWALK_STACK_PY", ""), ROOT / "tests" / "evaluate" / "stack.py"
     if not python or not script.exists():
         what = "its script is not there" if python else "its environment was not made (SCENTWALK_STACK_PY is empty)"
@@ -165,6 +198,7 @@ def publish(lines: list[str], readme: list[str]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--households", type=int, default=HOUSEHOLDS)
+    parser.add_argument("--workers", type=int, default=2, help="processes that share the households")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--dry", action="store_true", help="print the table and write nothing")
     parser.add_argument(
@@ -175,21 +209,21 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="scentwalk-evaluate-") as name:
         folder = Path(name)
-        halves = ("development",) if options.development else HALVES if options.stack_json is None else HALVES[1:]
-        drawn = {half: draw(half, options.households, options.seed, folder) for half in halves}
         if options.development:
-            score, caught, _ = scored(drawn["development"])
+            whole = asked_of("development", options, folder, ablate=False)
+            score, caught = whole.score, whole.caught
             for figure, asked, what in score.misses:
                 say(f"{figure}: {asked}: {what}")
             say("\n".join([*main_table(score, read_stack(folder, (), {}, "not asked")), "", *mutation_table(caught)]))
             not_caught(caught)
             return
-        score, caught, hits = scored(drawn["published"])
-        ablation = ablated(drawn["published"])
-        beside = drawn["published"][: options.stack_households]
+        whole = asked_of("published", options, folder, ablate=True)
+        score, caught, ablation = whole.score, whole.caught, whole.ablation
+        beside = whole.drawn[: options.stack_households]
         if options.stack_json is None:
             write_cases(folder / "published.jsonl", beside)
-        stack = stack_of(folder, beside, hits, options.stack_json)
+            write_cases(folder / "development.jsonl", worlds("development", options.households, options.seed, folder))
+        stack = stack_of(folder, beside, whole.hits, options.stack_json)
     lines = report(score, caught, ablation, stack, households=options.households)
     say("\n".join(lines))
     not_caught(caught)

@@ -16,6 +16,7 @@ from gateway.ask import connect as connecting
 from gateway.ask import explain as explaining
 from gateway.ask.causes import LAG_MS, Candidates, find_candidates
 from gateway.ask.connect import Connected, household_view
+from gateway.ask.onfile import Known, OnFile
 from gateway.ask.scene import Scene
 from gateway.graph.adjacency import is_live
 from gateway.graph.walk import walk
@@ -45,11 +46,11 @@ def _replaced(owner: object, name: str, value: object) -> Iterator[None]:
 # --- relation reading: any path counts, whatever its links say -------------------------------------------
 
 
-def _untyped(links: tuple[Link, ...], **asked: object) -> Candidates:
+def _untyped(known: Known, **asked: object) -> Candidates:
     """Candidates by connectivity and date alone: the shortest path of at most four links from what
     the pet was exposed to in time to the sign, whatever the links mean and of whichever species.
     """
-    typed = find_candidates(links, **asked)  # type: ignore[arg-type]
+    typed, links = find_candidates(known, **asked), known.everything()  # type: ignore[arg-type]
     pet, sign, onset = asked["pet"], asked["sign"], asked["onset"]
     around: dict[Vertex, list[tuple[Vertex, Link]]] = defaultdict(list)
     for link in links:
@@ -97,14 +98,14 @@ def _without_relations() -> Iterator[None]:
 
 @contextmanager
 def _with_links(change: Callable[[Link], Link | None], *, hypotheses: bool = True) -> Iterator[None]:
-    read, wrong = Scene.links, Scene.wrong_hypotheses
+    near, every, wrong = OnFile._folded, OnFile.everything, Scene.wrong_hypotheses
 
-    def links(scene: Scene) -> tuple[Link, ...]:
-        changed = (change(link) for link in read(scene))
-        return tuple(link for link in changed if link is not None)
+    def changed(links: tuple[Link, ...]) -> tuple[Link, ...]:
+        return tuple(link for link in map(change, links) if link is not None)
 
     with (
-        _replaced(Scene, "links", links),
+        _replaced(OnFile, "_folded", lambda self, rows: changed(near(self, rows))),
+        _replaced(OnFile, "everything", lambda self: changed(every(self))),
         _replaced(Scene, "wrong_hypotheses", wrong if hypotheses else lambda _scene: frozenset()),
     ):
         yield
@@ -134,12 +135,13 @@ def _without_damping() -> Iterator[None]:
 
 
 def _top_of_walk(
-    scene: Scene, links: tuple[Link, ...], chains: tuple[Chain, ...], *, pet: Vertex, sign: Vertex, view: Interval
+    scene: Scene, known: Known, chains: tuple[Chain, ...], *, pet: Vertex, sign: Vertex, view: Interval
 ) -> Connected:
     """No tree: the forty vertices of most mass and every link between them; a chain is told if it is whole."""
+    links = known.everything()
     by_ref = {link.edge.ref: link for link in links if is_live(link) or link.refuted or link.marked_wrong}
     chained = frozenset(ref for chain in chains for ref in chain.links)
-    graph = household_view(scene, links, view, chained=chained)
+    graph = household_view(scene, known, view, chained=chained)
     seeds = {graph.id_of(vertex) for vertex in (pet, sign, *(chain.cause for chain in chains))} - {None}
     if not chains or not seeds:
         return Connected((), (), by_ref, (), ())
@@ -157,10 +159,10 @@ def _without_tree() -> Iterator[None]:
         yield
 
 
-def _any_time(links: tuple[Link, ...], **asked: object) -> Candidates:
+def _any_time(known: Known, **asked: object) -> Candidates:
     """Every change of recorded time is in time."""
     now_ms = int(asked["now_ms"])  # type: ignore[call-overload]
-    return find_candidates(links, **(asked | {"onset": Interval(now_ms - _EVER_MS, now_ms)}))  # type: ignore[arg-type]
+    return find_candidates(known, **(asked | {"onset": Interval(now_ms - _EVER_MS, now_ms)}))  # type: ignore[arg-type]
 
 
 @contextmanager

@@ -121,6 +121,15 @@ class Score:
         self._figures_right(question, answer)
         self._manners(question, answer)
 
+    def join(self, other: Score) -> None:
+        """Take over what another process counted."""
+        self.answers += other.answers
+        self.words += other.words
+        self.misses += other.misses
+        for name, share in other.shares.items():
+            self.shares[name].right += share.right
+            self.shares[name].of += share.of
+
     def add_causes(self, question: Question, answer: dict) -> None:
         """Count only what was retrieved and which causes were named."""
         self.answers += 1

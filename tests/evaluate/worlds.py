@@ -27,7 +27,7 @@ PAIR_EVERY = 5
 """One household in so many is a pair: with its gold facts, and as a twin without them."""
 
 
-def worlds(half: str, n: int, seed: int, folder: Path) -> Iterator[World]:
+def worlds(half: str, n: int, seed: int, folder: Path, *, part: tuple[int, int] = (0, 1)) -> Iterator[World]:
     """The first ``n`` households of a half, twins counted, each written into ``folder``.
 
     Parameters
@@ -38,20 +38,24 @@ def worlds(half: str, n: int, seed: int, folder: Path) -> Iterator[World]:
         How many.
     seed : int
         Redraws everything.
+    part : tuple of int
+        ``(i, k)``: only every k-th draw from the i-th on, so that k processes share the work.
     """
     kinds = sorted(KINDS)
     number = made = 0
     while made < n:
-        key = f"{half} {seed} {number}"
+        key, mine = f"{half} {seed} {number}", number % part[1] == part[0]
         if number % PAIR_EVERY == PAIR_EVERY - 1:
             for removed in (False, True)[: n - made]:
                 name = f"pair_{'without' if removed else 'with'}-{half[:3]}-{seed}-{number}"
-                yield _finished(whole(Home(random.Random(key), folder, name), removed=removed), half, "pair")
+                if mine:
+                    yield _finished(whole(Home(random.Random(key), folder, name), removed=removed), half, "pair")
                 made += 1
         else:
             kind = kinds[(number - number // PAIR_EVERY) % len(kinds)]
-            home = Home(random.Random(f"{key} {kind}"), folder, f"{kind}-{half[:3]}-{seed}-{number}")
-            yield _finished(KINDS[kind](home), half, kind)
+            if mine:
+                home = Home(random.Random(f"{key} {kind}"), folder, f"{kind}-{half[:3]}-{seed}-{number}")
+                yield _finished(KINDS[kind](home), half, kind)
             made += 1
         number += 1
 
