@@ -119,6 +119,8 @@ def _check(section: str, values: object) -> None:
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, int) and value.bit_length() > 64:  # TOML has no such numbers, Python's reader does
+        return f"an integer of {value.bit_length()} bits"
     found = repr(str(value)) if isinstance(value, Path) else repr(value)
     return found if len(found) <= 80 else f"{found[:77]}..."
 
@@ -289,7 +291,7 @@ def _parse(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: a configuration file must be readable, but: {problem.strerror}") from None
     except UnicodeDecodeError as problem:
         raise ConfigError(f"{path}: a configuration file must be UTF-8, is not at byte {problem.start}") from None
-    except tomllib.TOMLDecodeError as problem:
+    except ValueError as problem:  # also a number of thousands of digits, which is no TOMLDecodeError
         raise ConfigError(f"{path}: a configuration file must be TOML, but: {problem}") from None
     except RecursionError:
         # tomllib descends once a bracket; nothing of ours nests deeper than a section.

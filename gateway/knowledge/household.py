@@ -53,6 +53,15 @@ class HouseholdFile:
     stated: tuple[TextRecord, ...]
 
 
+def _shown(value: object) -> str:
+    """A value for a message: short, whatever a file may hold."""
+    if isinstance(value, dict | list):
+        return "a table" if isinstance(value, dict) else "a list of other things"
+    if isinstance(value, int) and value.bit_length() > 64:  # TOML has no such numbers, Python's reader does
+        return f"an integer of {value.bit_length()} bits"
+    return repr(value)[:80]
+
+
 @dataclass(frozen=True, slots=True)
 class _Row:
     """One table of the file, with its name for messages: ``pet 2 (max)``."""
@@ -69,7 +78,7 @@ class _Row:
         if value is None and not needed:
             return None
         if not isinstance(value, str) or not value.strip():
-            raise self.refuse(field, f"must be text, is {value!r}")
+            raise self.refuse(field, f"must be text, is {_shown(value)}")
         return value.strip()
 
     def must(self, field: str) -> str:
@@ -80,7 +89,7 @@ class _Row:
     def texts(self, field: str) -> tuple[str, ...]:
         value = self.values.get(field, [])
         if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
-            raise self.refuse(field, f"must be a list of texts, is {value!r}")
+            raise self.refuse(field, f"must be a list of texts, is {_shown(value)}")
         return tuple(value)
 
     def day(self, field: str) -> str | None:
@@ -88,7 +97,7 @@ class _Row:
         if value is None:
             return None
         if isinstance(value, datetime) or not isinstance(value, date):
-            raise self.refuse(field, f"must be a date such as 2026-07-05, is {value!r}")
+            raise self.refuse(field, f"must be a date such as 2026-07-05, is {_shown(value)}")
         return value.isoformat()
 
     def named(self, name: str) -> str:
@@ -108,7 +117,7 @@ def read_household(text: str, *, source: str) -> HouseholdFile:
     """
     try:
         told = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
+    except ValueError as problem:  # also a number of thousands of digits, which is no TOMLDecodeError
         raise ImportRefused(source, f"must be TOML, but {problem}") from None
     except RecursionError:
         raise ImportRefused(source, "must be tables of plain values, is nested deeply") from None
@@ -159,7 +168,7 @@ def _rows(told: Mapping[str, Any], name: str, source: str) -> Iterable[_Row]:
         raise ImportRefused(source, f"must be written as [[{name}]]", field=name)
     for number, values in enumerate(tables, start=1):
         if not isinstance(values, dict):
-            raise ImportRefused(source, f"must be a table, is {values!r}", field=f"{name} {number}")
+            raise ImportRefused(source, f"must be a table, is {_shown(values)}", field=f"{name} {number}")
         label = values.get("id") or values.get("name") or ""
         row = _Row(source, f"{name} {number}" + (f" ({label})" if label else ""), values)
         if unknown := sorted(set(values) - _KEYS[name]):
@@ -180,7 +189,7 @@ def _pet(row: _Row) -> Pet:
     name = row.must("name")
     neutered = row.values.get("neutered")
     if neutered is not None and not isinstance(neutered, bool):
-        raise row.refuse("neutered", f"must be true or false, is {neutered!r}")
+        raise row.refuse("neutered", f"must be true or false, is {_shown(neutered)}")
     status = row.text("status") or "home"
     if status not in set(PetStatus):
         raise row.refuse("status", f"must be one of {', '.join(PetStatus)}, is {status!r}")

@@ -64,20 +64,25 @@ def _tree(found: Any, depth: int = 0) -> Any:
     if found is None or isinstance(found, bool | int):
         return found
     if isinstance(found, str):
-        if any("\ud800" <= letter <= "\udfff" for letter in found):
-            raise PayloadError("not_text", "text must be Unicode, holds half of a pair")
-        return unicodedata.normalize("NFC", found)
+        return unicodedata.normalize("NFC", _whole(found))
     if isinstance(found, float):
         return Decimal(repr(found)) if math.isfinite(found) else None
     if isinstance(found, Decimal):
         return found if found.is_finite() and abs(found.adjusted()) <= _DIGITS else None
     if isinstance(found, dict):
-        return {str(key): _tree(value, depth + 1) for key, value in found.items()}
-    if isinstance(found, list | tuple):
+        return {_whole(str(key)): _tree(value, depth + 1) for key, value in found.items()}
+    if isinstance(found, list):
         return [_tree(value, depth + 1) for value in found]
     if isinstance(found, bytes):
         return found.hex()
     return None  # a MessagePack extension: nothing a row is made of
+
+
+def _whole(text: str) -> str:
+    """A text, or a name, that can be written down again."""
+    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise PayloadError("not_text", "text must be Unicode, holds half of a pair")
+    return text
 
 
 def _no_constant(word: str) -> None:

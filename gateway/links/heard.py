@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -34,6 +35,8 @@ __all__ = ["HeardOutcome", "Listener", "move_heard", "store_heard", "touch"]
 State = dict[str, Any]
 _PACKET_WITHIN_MS = 4_000
 _TOPIC_LONGEST = 1_000
+_NO_TOPIC = re.compile(r"[+#\x00-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
+"""A broker may end the connection of whoever publishes to a topic with one of these (MQTT 5.0, 1.5.4)."""
 
 
 @dataclass(slots=True)
@@ -248,11 +251,9 @@ def _reply(profile: Profile, item: Item, message: Message) -> ReplyMessage | Non
         (name, value if isinstance(value, int) else filled(value, item.fields)) for name, value in profile.reply.fields
     )
     topic = filled(profile.reply.topic, item.fields)
-    if (
-        len(topic) > _TOPIC_LONGEST
-        or any(letter in topic for letter in "+#\0")
-        or topic.startswith(("scentwalk/", "$"))
-    ):
+    # A field stands for one level, never for several: what a device sends must not choose whom the hub talks to.
+    as_many = topic.count("/") == sum(text.count("/") for text in profile.reply.topic.texts)
+    if not as_many or len(topic) > _TOPIC_LONGEST or _NO_TOPIC.search(topic) or topic.startswith(("scentwalk/", "$")):
         raise PayloadError("bad_value", f"an answer must go to a topic of its device, not to {topic[:60]!r}")
     return ReplyMessage(topic, fields)
 

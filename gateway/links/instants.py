@@ -144,5 +144,5 @@ def _from_parts(found: Any) -> datetime | None:
     try:
         whole = date(year, parts[1], parts[2])
         return datetime(whole.year, whole.month, whole.day, *parts[3:])  # noqa: DTZ001  # the home's wall: zone added by instant_of
-    except ValueError:
+    except (ValueError, OverflowError):  # an integer that no C int holds is no ValueError
         return None

@@ -15,6 +15,7 @@ import json
 import re
 import unicodedata
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from firmware_bridge import wire
@@ -61,6 +62,8 @@ _MAIN = {
     "movement": "moves",
 }
 """The main figure of a kind."""
+_MOST_ITEMS = 5_000
+"""A litter box's whole year is 1,500; each item costs the one writer half a millisecond."""
 _HEAVIEST_MG = 160_000_000
 _CLOCK_SET_MS = 60_000
 
@@ -206,6 +209,8 @@ def _listed(outer: Any, path: str) -> list[Any]:
     found = outer if path == "." else field_at(outer, path)
     if not isinstance(found, list):
         raise PayloadError("missing_field", f"{path} must be a list of items, is {type(found).__name__}")
+    if len(found) > _MOST_ITEMS:
+        raise PayloadError("too_many", f"{path} must hold at most {_MOST_ITEMS} items, holds {len(found)}")
     return found
 
 
@@ -326,11 +331,23 @@ def _merged(profile: Profile, fields: Any, state: State) -> Any:
         clock.path.partition(".")[0] for rule in profile.events for clock in rule.clocks
     }
     known = state.setdefault("merged", {})
+    wanted = _looked_at(profile)  # what no rule reads is not kept: a device may make up names without end
     for name, value in fields.items():
         text = plain_text(value)
-        if text is not None and name not in passing:
+        if text is not None and name not in passing and name in wanted:
             known[name] = value if isinstance(value, bool | int | str) else text
     return {**known, **{name: fields.get(name) for name in ("topic", "message", *passing)}}
+
+
+@lru_cache(maxsize=256)
+def _looked_at(profile: Profile) -> frozenset[str]:
+    """The names at the top of a message that rules of a profile look at."""
+    conditions = [rule.when for rule in profile.events] + [one for one in (profile.merge, profile.set_by) if one]
+    paths = [path for condition in conditions for path, _ in condition.wanted]
+    for rule in profile.events:
+        paths += [path for _, value in rule.values for _, path in value.terms]
+        paths += [*rule.keep, *(() if rule.about is None else (rule.about,))]
+    return frozenset(path.partition(".")[0] for path in paths)
 
 
 def _ruled(

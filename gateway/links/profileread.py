@@ -11,7 +11,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from gateway.errors import ImportRefused
@@ -42,6 +42,8 @@ _PATH = re.compile(r"[^\s{}.]+(\.[^\s{}.]+)*\Z")
 _HOLE = re.compile(r"\{([^{}]*)\}")
 _TYPE = re.compile(r"[ui](8|16|24|32|48|64)\Z|f32\Z|bytes:[1-9][0-9]?\Z|fdxb\Z|skip:[1-9][0-9]?\Z")
 _WORD = re.compile(r"hex\Z|size\Z|skip\Z|=[0-9A-Za-z]{1,16}\Z")
+_DEEPEST = 8
+_LARGEST = 10**20
 _BASE_UUID = "0000{}-0000-1000-8000-00805f9b34fb"
 _STREAM_OPTIONS = {
     "bowl": ("noise_mg", "least_mg", "gap_ms", "settle_ms", "hold_ms", "low_mg", "high_mg", "fastest_mg_s"),
@@ -161,8 +163,10 @@ def read_profile(text: str, *, source: str) -> Profile:
     """
     try:
         document = tomllib.loads(text, parse_float=Decimal)
-    except (tomllib.TOMLDecodeError, RecursionError) as problem:
+    except (ValueError, InvalidOperation, RecursionError) as problem:  # a number of 5,000 digits is the first
         raise ImportRefused(source, f"must be TOML, but {problem}") from None
+    if not _is_plain(document, _DEEPEST):
+        raise ImportRefused(source, f"must nest at most {_DEEPEST} deep and hold numbers below 10^20, does not")
     top = _Table(source, "", document)
     top.known(*_TOP)
     transport = top.one_of("transport", ("mqtt", "ble"))
@@ -203,6 +207,16 @@ def read_profile(text: str, *, source: str) -> Profile:
     )
     _check_whole(top, made)
     return made
+
+
+def _is_plain(found: object, deepest: int) -> bool:
+    """Whether a value nests no deeper, and holds no number that takes a page to write."""
+    if isinstance(found, dict | list):
+        inner = found.values() if isinstance(found, dict) else found
+        return deepest > 0 and all(_is_plain(each, deepest - 1) for each in inner)
+    if isinstance(found, Decimal):
+        return not found.is_finite() or abs(found.adjusted()) < 20
+    return not isinstance(found, int) or abs(found) < _LARGEST
 
 
 def _check_pair(top: _Table, transport: str, codec: str) -> None:

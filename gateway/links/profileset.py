@@ -24,6 +24,8 @@ from gateway.ontology.load import load as load_ontology
 __all__ = ["Claim", "ProfileSet", "check_file", "load_profiles", "shipped"]
 
 _SHIPPED = Path(__file__).with_name("profiles")
+_MOST_BYTES = 65_536
+"""The longest shipped profile has 3 KiB; reading TOML costs a second a megabyte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,13 @@ def check_file(path: Path) -> Profile:
         It cannot be read, or breaks a rule; naming file, key, expectation and finding.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        if not path.is_file():  # a pipe would be waited for without end
+            raise ImportRefused(str(path), "a profile must be a file, is none")
+        with path.open("rb") as file:
+            raw = file.read(_MOST_BYTES + 1)
+        if len(raw) > _MOST_BYTES:
+            raise ImportRefused(str(path), f"a profile must have at most {_MOST_BYTES} bytes, has more")
+        text = raw.decode("utf-8-sig")
     except OSError as problem:
         raise ImportRefused(str(path), f"a profile must be readable, but {problem.strerror}") from None
     except UnicodeDecodeError as problem:
