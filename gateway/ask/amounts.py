@@ -183,7 +183,7 @@ def _daily_claim(draft: Draft, total: Total, cite: str) -> None:
         EvidenceClass.MEASURED,
         text,
         cite=cite,
-        refs=tuple(RecordRef(f"day:{row.series}/{row.date}") for row in total.rows if row.date in found.full_days),
+        refs=total.full_refs,
         values=(
             Quantity("per_day", round(found.per_day, 3), f"{found.unit}/day"),
             Quantity("days", len(found.full_days), "days"),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gateway.ask.figures import Figure
     from gateway.ask.scene import Scene
     from gateway.dialogue import Question
-    from gateway.model import Chain, Link, Pet, Window
+    from gateway.model import Chain, Link, Pet, RecordRef, Window
 
 __all__ = ["before_change", "cause_check", "exposures", "say_exposures", "thing_words"]
 
@@ -205,9 +205,17 @@ def say_exposures(scene: Scene, draft: Draft, pet: Pet, found: tuple[Link, ...])
             class_of(piece.record),
             f"{first_upper(name)} {_span(scene, link)}",
             cite=cite(scene, piece.record),
-            refs=(piece.record,),
+            refs=(piece.record, *_ended_by(scene, link)),
             about=(f"pet:{pet.id}", link.edge.head.name),
         )
+
+
+def _ended_by(scene: Scene, link: Link) -> tuple[RecordRef, ...]:
+    """The record of the food that took a food's place: what dates the end of its days."""
+    ended, pet = link.edge.valid_to_ms, link.edge.tail.name.partition(":")[2]
+    if link.edge.relation != "ate" or ended is None or ended > scene.now_ms:
+        return ()
+    return tuple(fed.ref for fed in scene.reader.feedings(scene.home, pet) if fed.start_ms == ended)
 
 
 def _span(scene: Scene, link: Link) -> str:

@@ -96,6 +96,14 @@ class Total:
     def refs(self) -> tuple[RecordRef, ...]:
         return tuple(row.ref for row in self.rows)
 
+    @property
+    def full_refs(self) -> tuple[RecordRef, ...]:
+        """The rows behind the full days; a night also stands on the row of the morning after."""
+        dates = set(self.aggregate.full_days)
+        if self.observed.night_only:
+            dates |= {add_days(date, 1) for date in dates}
+        return tuple(row.ref for row in self.rows if row.date in dates)
+
 
 def cite_of(scene: Scene, devices: tuple[Device, ...], *figures: Figure) -> str:
     """The words inside the brackets: "tracker", "bowl"; "bowl; product data" where figures are energy."""

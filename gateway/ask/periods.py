@@ -14,7 +14,7 @@ from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import add_days, local_day
 from gateway.measure.onset import onset
 from gateway.measure.outlook import ids_with
-from gateway.model import RecordRef, Verdict
+from gateway.model import Verdict
 
 if TYPE_CHECKING:
     from gateway.ask.answer import Draft
@@ -106,7 +106,7 @@ def since_when(scene: Scene, question: Question, draft: Draft, pet: Pet, window:
         EvidenceClass.MEASURED,
         f"{first_upper(observed.owner)} went {way} by {percent(found.change)} then and has stayed there",
         cite=cite_of(scene, figure.devices),
-        refs=figure.refs,
+        refs=(*figure.refs, *figure.past_refs),
         values=(
             Quantity("onset", found.best, "date"),
             Quantity("earliest", found.earliest, "date"),
@@ -206,7 +206,7 @@ def _period_claim(scene: Scene, draft: Draft, total: Total) -> None:
         EvidenceClass.MEASURED,
         f"{dates}: {per_day(found.per_day or 0.0, found.unit)} over {len(found.full_days)} full days",
         cite=cite_of(scene, total.devices),
-        refs=tuple(RecordRef(f"day:{row.series}/{row.date}") for row in total.rows if row.date in found.full_days),
+        refs=total.full_refs,
         values=(
             Quantity("per_day", round(found.per_day or 0.0, 3), f"{found.unit}/day"),
             Quantity("days", len(found.full_days), "days"),

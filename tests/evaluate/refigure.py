@@ -310,13 +310,17 @@ def past_rank(
     return below, of
 
 
-def onset_matches(rows: dict[str, Day], best: str, change: float, *, zone: ZoneInfo, until_ms: int, last: str) -> bool:
-    """Whether the cited days step by that much on that day: means of the hourly-profile index on both sides."""
+def onset_matches(
+    rows: dict[str, Day], best: str, change: float, *, zone: ZoneInfo, until_ms: int, last: str, night: bool = False
+) -> bool:
+    """Whether the cited days step by that much on that day: mean logs of the rate heard on both sides."""
     days = {day: hours_of(row, zone, until_ms) for day, row in rows.items() if day <= last}
+    if night:
+        days = _nights(days)
     whole = {day: h for day, h in days.items() if h[2].sum() > 0 and h[1].sum() >= 0.6 * h[2].sum()}
     before = [h[0].sum() / max(h[1].sum(), 1) for day, h in whole.items() if day < best]
     after = [h[0].sum() / max(h[1].sum(), 1) for day, h in whole.items() if day >= best]
     if len(before) < 7 or len(after) < 2:
         return False
-    step = float(np.mean(np.log(after)) - np.mean(np.log(np.maximum(before, 1e-12))))
+    step = float(np.mean(np.log(np.maximum(after, 1e-12))) - np.mean(np.log(np.maximum(before, 1e-12))))
     return abs(math.expm1(step) - change) < 0.15 and (step > 0) == (change > 0)

@@ -328,12 +328,24 @@ def _full(case: _Case, rows: list[Day]) -> list[Day]:
     return [d for d in rows if d.end_ms <= case.as_of_ms and sum(d.covered) >= 0.6 * (d.end_ms - d.start_ms)]
 
 
+def _is_night(case: _Case) -> bool:
+    return bool(case.series) and case.book.series.get(case.series[0], ("", "", ""))[1] == "restless"
+
+
 def _night_mean(case: _Case, rows: dict[str, Day]) -> Found:
     """A mean of nights, each from its evening's row and the morning's after it."""
     hours = {day: hours_of(row, case.book.zone, case.until_ms) for day, row in rows.items()}
-    nights = [h[0, 21:].sum() + hours[plus(d, 1)][0, :7].sum() for d, h in hours.items() if plus(d, 1) in hours]
-    if not nights or not _near(case.values.get("per_day"), float(sum(nights)) / len(nights)):
-        yield "unsupported", f"per_day is {case.values.get('per_day')}, the nights cited give another mean"
+    window, count, values = case.claim["window"], case.values.get("days"), case.values
+    dates = sorted(day for day in hours if window is None or window["first_date"] <= day <= window["last_date"])
+    empty = hours[dates[0]] * 0 if dates else None
+    nights = [float(hours[d][0, 21:].sum() + hours.get(plus(d, 1), empty)[0, :7].sum()) for d in dates]
+    nights = nights[:count] if isinstance(count, int) else nights  # the last row cited may be a morning alone
+    if not nights or len(nights) != count or not _near(values.get("per_day"), sum(nights) / len(nights)):
+        yield "unsupported", f"per_day is {values.get('per_day')}, the nights cited give another mean"
+        return
+    for name, value in (("least", min(nights)), ("most", max(nights))):
+        if name in values and not _near(values[name], value):
+            yield "unsupported", f"{name} is {values[name]}, the nights give {value}"
 
 
 def _per_day(case: _Case) -> Found:
@@ -357,7 +369,8 @@ def _per_day(case: _Case) -> Found:
     mean = sum(day.total for day in full) / len(full)
     if case.book.series[next(iter(series))][1] == "restless":
         yield from _night_mean(case, {day.date: day for day in case.days})
-    elif not _near(values.get("per_day"), mean):
+        return
+    if not _near(values.get("per_day"), mean):
         yield "unsupported", f"per_day is {values.get('per_day')}, the days give {mean:.6g}"
     for name, value in (("least", min(d.total for d in full)), ("most", max(d.total for d in full))):
         if name in values and not _near(values[name], value):
@@ -469,7 +482,7 @@ def _onset(case: _Case) -> Found:
     if not (str(values.get("earliest")) <= best <= str(values.get("latest"))):
         yield "unsupported", "the day is outside its own interval"
     if not isinstance(change, float) or not onset_matches(
-        rows, best, change, zone=case.book.zone, until_ms=case.until_ms, last=last
+        rows, best, change, zone=case.book.zone, until_ms=case.until_ms, last=last, night=_is_night(case)
     ):
         yield "unsupported", f"the days cited do not step by {change} on {best}"
 
@@ -585,8 +598,10 @@ def _exposure(case: _Case) -> Found:
     """A dated exposure: the food's record, or the log entry or note behind the link."""
     head = next((name for name in case.claim["about"] if not name.startswith("pet:")), "")
     if head.startswith("food:") and case.events:
-        for event in case.events:
-            yield from _fed(case, event, head[5:])
+        yield from _fed(case, case.events[0], head[5:])
+        for event in case.events[1:]:
+            if event.kind != "food_set" or f" to {case.day_of(event.start_ms)}" not in case.text:
+                yield "misattributed", f"{event.ref} does not end it"
         if "since" in case.values and local_date(case.events[0].start_ms, case.book.zone) != case.values["since"]:
             yield "unsupported", "the record is of another day"
         if not case.text.startswith(case.food_name(head[5:])):
