@@ -7,7 +7,14 @@ import pytest
 from gateway.ask.wording import being, is_or_are
 from gateway.ontology.load import load
 
-PLURAL = {"meals", "litter box visits", "loose stools", "seizures", "breaths a minute asleep"}
+PLURAL = {
+    "meals",
+    "portions from the feeder",
+    "litter box visits",
+    "loose stools",
+    "seizures",
+    "breaths a minute asleep",
+}
 
 
 @pytest.mark.parametrize("owner", sorted(observed.owner for observed in load().properties.values()))

@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING
 from gateway.ask.change import not_captured
 from gateway.ask.figures import Total, cite_of, compare_window, total_of
 from gateway.ask.floors import say_floors
+from gateway.ask.latest import row_words, say_latest
 from gateway.ask.weighed import last_weighing, say_weighings
 from gateway.ask.wording import (
     amount,
     being,
     clock_time,
+    counted,
     day,
     day_range,
+    done,
     first_upper,
     joined,
     per_day,
@@ -35,9 +38,9 @@ if TYPE_CHECKING:
     from gateway.dialogue import Question
     from gateway.model import Event, Pet, Window
     from gateway.ontology.vocabulary import Property
-    from gateway.stored import DatedFrame, TextRecord
+    from gateway.stored import TextRecord
 
-__all__ = ["compare_pets", "events_in", "last_event", "logged_level", "quantity"]
+__all__ = ["compare_pets", "events_in", "logged_level", "quantity"]
 
 _HEARD_WELL = 0.9
 """From this share of a window on, silence is not worth a sentence."""
@@ -143,7 +146,7 @@ def quantity(scene: Scene, question: Question, draft: Draft, pet: Pet, window: W
         draft.claim(
             "total",
             EvidenceClass.MEASURED,
-            f"{amount(part.total, observed.unit)} {observed.of_device or 'of ' + observed.owner} {dates}",
+            f"{_figure(observed, part.total)} {dates}",
             cite=asked.cite,
             refs=part.refs,
             values=(Quantity("total", part.total, observed.unit), Quantity("covered", part.covered_ms, "ms")),
@@ -164,10 +167,19 @@ def _look_at(scene: Scene, draft: Draft, pet: Pet | None, kind: str) -> None:
         draft.say(NoticeKind.CAUTION, f"What you saw of {pet.name} yourself counts, whatever the {plain} says")
 
 
+def _figure(observed: Property, total: int) -> str:
+    """What the window held, as a noun: "3 litter box visits", "2 h of rest", "212 g from the bowl"."""
+    if observed.unit == "count":
+        return counted(observed.words[0], total)
+    return f"{amount(total, observed.unit)} {observed.of_device or 'of ' + observed.owner}"
+
+
 def _short(pet: Pet, observed: Property, total: int, dates: str) -> str:
     figure = amount(total, observed.unit)
     if observed.of_device:
         return f"{figure} {observed.of_device} of {pet.name} {dates}"
+    if observed.unit == "count":
+        return f"{pet.name} {done(observed.verb, observed.words[0], total)} {dates}"
     return f"{pet.name} {observed.verb} {figure} {dates}"
 
 
@@ -246,13 +258,13 @@ def _uncovered(asked: _Asked, part: _Part, total: Total | None) -> None:
     window, scene, slot = asked.window, asked.scene, asked.observed.id
     if asked.observed.night_only or window.interval.length_ms == 0:
         return
-    missing = [] if total is None else list(total.aggregate.set_aside_days)
+    aside = set() if total is None else set(total.aggregate.set_aside_days)
     stored = set() if total is None else {row.date for row in total.rows}
     last = min(window.last_date, scene.today)
-    missing += [date for date in dates_between(window.first_date, last) if date not in stored]
+    missing = sorted(aside | (set(dates_between(window.first_date, last)) - stored))
     share = part.covered_ms / window.interval.length_ms
     if missing and window.first_date != window.last_date:
-        named = joined([day(date, year_of=scene.today) for date in sorted(missing)[:_LISTED]])
+        named = joined([day(date, year_of=scene.today) for date in missing[:_LISTED]])
         more = "" if len(missing) <= _LISTED else f" and {len(missing) - _LISTED} more"
         asked.draft.say(NoticeKind.ABSENCE, f"Not heard enough on {named}{more}; those days are not zero", slot=slot)
     elif share < _HEARD_WELL:
@@ -388,55 +400,7 @@ def _each_own_past(scene: Scene, draft: Draft, observed: Property, pets: tuple[P
     draft.paragraph()
 
 
-def last_event(scene: Scene, draft: Draft, kind: str, *, pet: Pet | None, device: str | None) -> None:
-    """Answer "when last?" for a meal or refill of a pet's bowl, or of a named bowl."""
-    last = _latest(scene, kind, pet=pet, device=device)
-    if last is None:
-        draft.say(NoticeKind.SHORT, f"No {_EVENT_WORDS[kind]} is recorded", slot=kind, device="food_bowl")
-        return
-    when = (
-        f"{day(local_day(last.start_ms, scene.zones), year_of=scene.today)}, {clock_time(scene.local(last.start_ms))}"
-    )
-    draft.say(NoticeKind.SHORT, f"The last {_EVENT_WORDS[kind]} was on {when}")
-    _last_of(scene, draft, kind, pet=pet, device=device)
-
-
 _MEAL_FLOORS = frozenset({"no_meal"})
-_EVENT_WORDS = {"meal": "visit to the bowl", "refill": "refill"}
-
-
-def _latest(scene: Scene, kind: str, *, pet: Pet | None, device: str | None) -> DatedFrame | None:
-    """The latest record of a kind at the bowls of a pet, or at a named bowl."""
-    devices = [
-        found
-        for found in scene.home.devices
-        if "meals" in scene.ontology.device_kinds[found.kind].captures
-        and (device is None or found.id == device)
-        and (pet is None or pet.id in scene.home.bindings_at(found.id, scene.now_ms))
-    ]
-    frames = [scene.reader.last_frame(found.id, before_ms=scene.now_ms, kind=kind) for found in devices]
-    return max((frame for frame in frames if frame is not None), key=lambda f: (f.start_ms, f.ref), default=None)
-
-
-def _last_of(scene: Scene, draft: Draft, kind: str, *, pet: Pet | None, device: str | None) -> None:
-    """The latest such record as a claim, where there is one."""
-    last = _latest(scene, kind, pet=pet, device=device)
-    if last is None:
-        return
-    when = (
-        f"{day(local_day(last.start_ms, scene.zones), year_of=scene.today)}, {clock_time(scene.local(last.start_ms))}"
-    )
-    figure = "" if last.amount is None else f", {amount(last.amount, last.unit or 'mg')}"
-    aside = "" if last.set_aside is None else f" ({last.set_aside})"
-    draft.claim(
-        f"last_{kind}",
-        EvidenceClass.MEASURED,
-        f"Last {_EVENT_WORDS[kind]} {when}{figure}{aside}",
-        cite=cite_of(scene, (scene.home.device(last.device),)),
-        refs=(last.ref,),
-        values=() if last.amount is None else (Quantity("amount", last.amount, last.unit or "mg"),),
-        about=(f"device:{last.device}",),
-    )
 
 
 def _lifted(scene: Scene, draft: Draft, window: Window, *, device: str | None) -> None:
@@ -463,6 +427,7 @@ def _lifted(scene: Scene, draft: Draft, window: Window, *, device: str | None) -
 
 def events_in(scene: Scene, draft: Draft, kind: str, window: Window, *, pet: Pet | None, device: str | None) -> None:
     """Answer "has it happened?" within a window: yes with the records, or what was heard instead."""
+    observed = scene.ontology.properties["refill" if kind == "refill" else "meals"]
     found = [
         event
         for event in scene.reader.events(
@@ -475,10 +440,10 @@ def events_in(scene: Scene, draft: Draft, kind: str, window: Window, *, pet: Pet
         if (device is None or event.device == device) and event.set_aside is None
     ]
     if kind == "meal" and pet is not None and say_floors(scene, draft, pet, kinds=_MEAL_FLOORS):
-        _last_of(scene, draft, kind, pet=pet, device=device)
+        say_latest(scene, draft, observed, pet=pet, device=device)
         return
     dates = _dates(scene, window)
-    word = _EVENT_WORDS[kind]
+    word = row_words(observed)
     if not found:
         what = "refill or emptying" if kind == "refill" else word
         draft.say(
@@ -489,7 +454,7 @@ def events_in(scene: Scene, draft: Draft, kind: str, window: Window, *, pet: Pet
         )
         draft.paragraph()
         _lifted(scene, draft, window, device=device)
-        _last_of(scene, draft, kind, pet=pet, device=device)
+        say_latest(scene, draft, observed, pet=pet, device=device)
         _look_at(scene, draft, pet, "food_bowl")
         return
     shared = any(len(event.pets) > 1 for event in found)

@@ -221,6 +221,7 @@ def _field_lines(frame: DatedFrame) -> list[str]:
         + _value(field.name, value, field.unit)
         for field, value in zip(declared, frame.fields, strict=False)
         if field.name not in ("began", "began_ms")  # said as the event's own time
+        and (field.name != "lasted" or value)  # 0: the device does not tell how long
     ] + [f"As sent: {value}" for value in more]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from gateway.ask import advice, amounts, blame, labelled, lineup, lookups, medlog, periods
+from gateway.ask import advice, amounts, blame, labelled, latest, lineup, lookups, medlog, periods
 from gateway.ask.answer import EXPLAINED_WORDS
 from gateway.ask.explain import explain_change
 from gateway.ask.times import Calendar, window_of
@@ -216,11 +216,18 @@ def _measured_event(turn: _Turn) -> bool:
 
 
 def _event_when(turn: _Turn) -> None:
-    if not _measured_event(turn) or any(s.startswith(("med:", "event:")) for s in turn.question.subjects):
-        _each_pet(turn, lambda pet: medlog.last_logged(turn.scene, turn.question, turn.draft, pet))
-        return
-    for pet in turn.pets() or (None,):
-        amounts.last_event(turn.scene, turn.draft, _event_kind(turn), pet=pet, device=_device_subject(turn))
+    scene, question, draft = turn.scene, turn.question, turn.draft
+    observed = scene.ontology.properties.get(question.metric or "")
+    logged = any(s.startswith(("med:", "event:")) for s in question.subjects)
+    if logged or observed is None or observed.captured_by == ("people",):
+        _each_pet(turn, lambda pet: medlog.last_logged(scene, question, draft, pet))
+    elif observed.kind == "level":
+        _each_pet(turn, lambda pet: amounts.logged_level(scene, draft, pet, observed))
+    elif len(turn.pets()) > 1:
+        _each_pet(turn, lambda pet: latest.last_event(scene, draft, observed, pet=pet, device=_device_subject(turn)))
+    else:
+        pet = turn.pets()[0] if turn.pets() else None
+        latest.last_event(scene, draft, observed, pet=pet, device=_device_subject(turn))
 
 
 def _event_check(turn: _Turn) -> None:

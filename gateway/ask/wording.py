@@ -19,8 +19,10 @@ __all__ = [
     "being",
     "clock_time",
     "count_word",
+    "counted",
     "day",
     "day_range",
+    "done",
     "first_upper",
     "is_or_are",
     "joined",
@@ -188,6 +190,19 @@ def count_word(number: int) -> str:
     """Small counts as words: "two", "three"."""
     words = ("no", "one", "two", "three", "four", "five", "six")
     return words[number] if 0 <= number < len(words) else str(number)
+
+
+def counted(names: str, number: float) -> str:
+    """A number of what ``names`` says in the plural: "3 litter box visits", "1 meal"."""
+    return f"{_trim(number, 1)} {names.removesuffix('s') if number == 1 else names}"
+
+
+def done(verb: str, names: str, number: float) -> str:
+    """What was done so often: "had 3 meals" where the verb names what is counted, else "used the litter box twice"."""
+    if verb.endswith(f" {names}"):
+        return f"{verb.removesuffix(names)}{counted(names, number)}"
+    times = {1: "once", 2: "twice"}.get(int(number)) if number == int(number) else None
+    return f"{verb} {times or f'{_trim(number, 1)} times'}"
 
 
 def first_upper(text: str) -> str:

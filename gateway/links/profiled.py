@@ -407,6 +407,7 @@ def _ruled(
         latest_ms=None if dated.latest_ms is None else dated.latest_ms + shift_ms,
         about=None if rule.about is None else plain_text(field_at(fields, rule.about)),
         aside="; ".join(value.aside for value in found.values() if value.aside) or None,
+        timed="lasted" in specs,
     )
 
 
@@ -426,6 +427,7 @@ def _row(
     latest_ms: int | None = None,
     about: str | None = None,
     aside: str | None = None,
+    timed: bool = False,
 ) -> DatedFrame:
     fields = EVENT_FIELDS[kind]
     amount, unit = None, None
@@ -451,7 +453,7 @@ def _row(
         amount=amount,
         unit=unit,
         object=None if about is None else about[:80],
-        set_aside=aside or _aside(kind, values, weighed=profile.stream is not None),
+        set_aside=aside or _aside(kind, values, timed=timed),
     )
 
 
@@ -463,9 +465,9 @@ def _in_ref(key: str) -> str:
     return f"{plain[:32]}~{hashlib.sha256(key.encode()).hexdigest()[:12]}"
 
 
-def _aside(kind: str, values: tuple[int | str, ...], *, weighed: bool) -> str | None:
-    """Why a row is kept but never counted. What our own code ``weighed`` says itself what fell too fast:
-    its profile knows whether a cat or a dog eats there.
+def _aside(kind: str, values: tuple[int | str, ...], *, timed: bool) -> str | None:
+    """Why a row is kept but never counted. Only what is ``timed`` can be too fast: a device that does not
+    tell how long a meal took is not one that saw it take no time.
     """
     if kind == "weight" and not 0 < int(values[0]) <= _HEAVIEST_MG:
         return f"{int(values[0]) / 1e6:.6g} kg is no pet's weight; not counted"
@@ -475,7 +477,7 @@ def _aside(kind: str, values: tuple[int | str, ...], *, weighed: bool) -> str | 
             return f"the bowl gained {-removed_mg / 1000:.3g} g during a visit; not counted as eaten"
         if int(values[3]) & wire.TOO_FAST:
             return f"{round(removed_mg / 1000)} g left the bowl in {round(lasted_ms / 1000)} s; not counted as eaten"
-        return None if weighed else eaten_too_fast(removed_mg, lasted_ms)
+        return eaten_too_fast(removed_mg, lasted_ms) if timed else None
     return None
 
 
