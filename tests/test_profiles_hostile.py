@@ -8,14 +8,18 @@ from pathlib import Path
 import msgpack
 import pytest
 
+from firmware_bridge import wire
 from gateway.config import load as load_config
 from gateway.errors import ConfigError, ImportRefused
 from gateway.knowledge.household import read_household
 from gateway.links.codecs import decode
+from gateway.links.ingest import store_readings
+from gateway.links.payloads import read_payload
 from gateway.links.profiled import Item, Message, derive
 from gateway.links.profileread import read_profile
 from gateway.links.profileset import ProfileSet, check_file, load_profiles
-from tests.profiled import T1, as_json, hear, home_at, letters, mqtt, one_of, rows
+from gateway.model import RawFrame
+from tests.profiled import DAY, ROLLUPS, T1, as_json, counters, hear, home_at, letters, mqtt, one_of, rows
 
 TEXT = """
 id = "hostile"
@@ -163,3 +167,52 @@ def test_a_number_of_thousands_of_digits_is_refused_in_every_file_an_owner_write
         read_household(f'zone = {number}\n[[pet]]\nname = "Max"\nspecies = "dog"', source="home.toml")
     with pytest.raises(ImportRefused):
         read_household(f'zone = "UTC"\n[[pet]]\nname = "Max"\nspecies = "dog"\nneutered = {number}', source="home.toml")
+
+
+# --- floods and borrowed names -------------------------------------------------------------------
+
+
+def test_a_flood_of_forged_senders_fills_no_table_and_keeps_no_entered_device_out(database):
+    profiles = _profiles()
+    flood = [mqtt(f"x/forged-{number}/s", b'{"w":5}', T1 + number) for number in range(300)]
+    hear(database, *flood[:200], profiles=profiles)
+    hear(database, *flood[200:], mqtt("x/scale/s", b'{"w":7}', T1 + 400), profiles=profiles)
+    with database.snapshot() as reader:
+        known = {row.id for row in reader.sources()}
+    assert len(known) == 257
+    assert [row.amount for row in rows(database, "scale")] == [7_000]  # the household has it
+    assert counters(database)["strangers_refused"] == 44
+    assert letters(database) == ()
+    hear(database, mqtt("x/new-one/s", b'{"w":6}', T1 + 2 * DAY), profiles=profiles)  # the flood is over
+    assert [row.amount for row in rows(database, "new-one")] == [6_000]
+    with database.snapshot() as reader:
+        assert {row.id for row in reader.sources()} == {"new-one", "scale"}
+
+
+def test_a_sender_that_borrows_the_name_of_a_device_of_wire_1_is_a_dead_letter(database):
+    beat = wire.pack_message(1, 1, [wire.pack_record(wire.BEAT, 1_000, (900, 2, 0))], 1_000_000, None)
+    with database.transaction() as tx:
+        store_readings(tx, (read_payload(RawFrame("mqtt", "bowl-max", T1, beat)),), rollups=ROLLUPS)
+    before = len(rows(database, "bowl-max"))
+    assert before == 1
+    hear(database, mqtt("x/bowl-max/s", b'{"w":5}', T1), profiles=_profiles())
+    assert len(rows(database, "bowl-max")) == before
+    assert [letter.reason for letter in letters(database)] == ["id_taken"]
+
+
+def test_a_flood_of_forged_tags_makes_no_household_of_thousands(database):
+    """A feeder told that a tag was there entered a device for it, with the tag's whole text as its name."""
+    text = (
+        TEXT.replace("CODEC", "json")
+        .replace('items = "items"\n', "")
+        .replace("[[event]]", '[identity]\nby = "tag"\nfrom = "tag"\n[[event]]')
+    )
+    profiles = ProfileSet([read_profile(text, source="hostile")])
+    told = [as_json({"w": 5, "tag": f"\x07{number}" + "x" * 900}) for number in range(60)]
+    hear(database, *(mqtt("x/n1/s", payload, T1 + at) for at, payload in enumerate(told)), profiles=profiles)
+    with database.snapshot() as reader:
+        parts = [device for device in reader.household().devices if device.id.startswith("n1-")]
+    assert len(parts) == 33
+    assert max(len(device.name) for device in parts) < 100
+    assert all(device.name.isprintable() for device in parts)
+    assert len(rows(database)) == 60

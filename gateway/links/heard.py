@@ -100,7 +100,7 @@ class Listener:
 
     def __init__(self, tx: Transaction, *, devices: dict[str, str] | None = None) -> None:
         self._tx = tx
-        self._devices = {} if devices is None else devices
+        self._devices = devices
         self.identities = Identities(tx)
         self._states: dict[tuple[str, str], State] = {}
         self._dirty: set[tuple[str, str]] = set()
@@ -118,6 +118,9 @@ class Listener:
         self._refuse(message, opened)
         within: int | None = None
         for item in opened.items:
+            if self._devices is None and not self.identities.admits(profile, item.source, at_ms=message.first_ms):
+                self.outcome.counted["strangers_refused"] += 1
+                continue
             try:
                 reply = _reply(profile, item, message)
                 within = self._item(claim, item, message, within)
@@ -207,7 +210,7 @@ class Listener:
     def _add(self, profile: Profile, item: Item, source: SourceRow, rows: tuple[DatedFrame, ...], number: int) -> None:
         owned = []
         for row in rows:
-            device = self._devices.get(row.ref.text)
+            device = None if self._devices is None else self._devices.get(row.ref.text)
             if device is None:
                 device = self.identities.device_of(profile, item, source, at_ms=row.start_ms)
             owned.append(replace(row, device=device))

@@ -41,6 +41,11 @@ _TOLERANCE_MG = 150_000
 """A litter box weighs a cat that will not stand still to 150 g or 5 %."""
 _NEARER_DB = 6
 """Half the distance in the open; less apart, two wearables are equally near."""
+_MOST_STRANGERS = 256
+"""Senders that are nobody's, remembered at once: a street has some dozens, a flood of forged names has no end."""
+_STRANGER_MS = 86_400_000
+"""Where there is no room, one that was silent for a day makes some."""
+_MOST_TAGS = 32
 _LOGGED = re.compile(r"(\d{1,3}(?:[.,]\d{1,3})?)\s*(kg|lb|oz|g)\b", re.IGNORECASE)
 _ADDRESS = re.compile(r"[0-9a-f]{12}\Z")
 
@@ -76,13 +81,40 @@ class Identities:
         self.home: Household = tx.household()
         self._sources: dict[str, SourceRow] = {}
         self._changed: set[str] = set()
+        self._strangers: int | None = None
 
     # -- senders ---------------------------------------------------------------------------------
 
+    def admits(self, profile: Profile, source: str, *, at_ms: int) -> bool:
+        """Whether a sender is known, of the household, or one of the strangers there is room for."""
+        if source in self._sources or self._tx.source(source) is not None or self._is_ours(profile, source):
+            return True
+        if self._strangers is None:
+            self._strangers = self._tx.count_strangers()
+        if self._strangers >= _MOST_STRANGERS:
+            self._strangers -= self._tx.forget_strangers(before_ms=at_ms - _STRANGER_MS)
+        return self._strangers < _MOST_STRANGERS
+
+    def _is_ours(self, profile: Profile, source: str) -> bool:
+        proven = self._proven(profile, source)
+        return any(device.id == proven for device in self.home.devices)
+
     def heard(self, profile: Profile, source: str, *, at_ms: int) -> SourceRow:
-        """The sender, known from now on."""
+        """The sender, known from now on.
+
+        Raises
+        ------
+        PayloadError
+            ``id_taken``: it calls itself what a device calls itself that speaks Wire 1.
+        """
         row = self._sources.get(source) or self._tx.source(source)
         if row is None:
+            if self._tx.marks(source):
+                raise PayloadError(
+                    "id_taken", f"{source} must be a name of its own, is that of a device of another kind"
+                )
+            if self._strangers is not None and not self._is_ours(profile, source):
+                self._strangers += 1
             row = SourceRow(source, profile.id, profile.device_kind, self._proven(profile, source), at_ms, at_ms)
         else:
             row = replace(row, last_ms=max(row.last_ms, at_ms), first_ms=min(row.first_ms, at_ms))
@@ -170,13 +202,16 @@ class Identities:
     def _tagged(self, source: SourceRow, tag: str) -> str:
         if not tag:
             return source.device
+        shown = "".join(letter for letter in tag[:60] if letter.isprintable())
         mark = f"tag:{tag[:60]}"
         for device, known in self._tx.parts(source.device):
             if known == mark:
                 return device
         pets = next((found for one in self._tx.parts_marked(mark) if (found := self._now_serves(one))), frozenset())
+        if len(self._tx.parts(source.device)) >= _MOST_TAGS:
+            return self._new_part(source, "further tags", "further", "further tags", ())
         ending = re.sub(r"[^a-z0-9]+", "", tag.lower())[-6:] or "x"
-        return self._new_part(source, mark, f"{ending}-{sha256(mark.encode()).hexdigest()[:4]}", f"tag {tag}", pets)
+        return self._new_part(source, mark, f"{ending}-{sha256(mark.encode()).hexdigest()[:4]}", f"tag {shown}", pets)
 
     def _now_serves(self, device: str) -> frozenset[str]:
         return self.home.bindings_at(device, 2**61)

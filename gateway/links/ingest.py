@@ -47,6 +47,7 @@ COUNTERS = (
     "profile_ignored",  # on a topic a profile listens to, but of some other device
     "profile_unchanged",  # of a profile's device, with nothing new in it
     "profile_overlaps",  # more than one profile would have read it; the more exact one did
+    "strangers_refused",  # of a sender nobody entered, while 256 others such are remembered
     "samples_set_aside",  # of a load cell's stream: nonsense between its neighbours
 )
 """Every counter kept in the database, each with a line on the page."""

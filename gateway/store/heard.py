@@ -26,6 +26,7 @@ _HEARD = (
     "SELECT h.id, h.profile, h.version, h.transport, h.via, h.source, h.key, h.first_ms, h.received_ms, h.signal, "
     "h.within, h.raw FROM heard h "
 )
+_STRANGER = "NOT EXISTS (SELECT 1 FROM device d WHERE d.id = s.id OR d.id = s.device)"
 _SOURCE = "SELECT id, profile, kind, device, first_ms, last_ms, replaces, answered_ms FROM source "
 
 
@@ -147,6 +148,10 @@ class HeardReads:
         row = self._db.execute(f"{_SOURCE} WHERE id = ?", (source,)).fetchone()
         return None if row is None else SourceRow(*row)
 
+    def count_strangers(self) -> int:
+        """How many senders are of no device of the household."""
+        return int(self._db.execute(f"SELECT count(*) FROM source s WHERE {_STRANGER}").fetchone()[0])
+
     def sources(self) -> tuple[SourceRow, ...]:
         """Every sender ever heard, by id."""
         return tuple(SourceRow(*row) for row in self._db.execute(f"{_SOURCE} ORDER BY id"))
@@ -264,6 +269,22 @@ class HeardWrites(HeardReads):
             "replaces = excluded.replaces, answered_ms = excluded.answered_ms",
             {name: getattr(row, name) for name in SourceRow.__slots__},
         )
+
+    def forget_strangers(self, *, before_ms: int) -> int:
+        """Forget senders of no device that fell silent before an instant, and what profiles remember of
+        them; returns how many. What they said stays, and one the owner was asked about stays too.
+        """
+        gone = [
+            (row[0],)
+            for row in self._db.execute(
+                f"SELECT s.id FROM source s WHERE {_STRANGER} AND s.last_ms < ? AND s.replaces IS NULL "
+                "AND s.answered_ms IS NULL AND s.device = s.id",
+                (before_ms,),
+            )
+        ]
+        self._db.executemany("DELETE FROM profile_state WHERE source = ?", gone)
+        self._db.executemany("DELETE FROM source WHERE id = ?", gone)
+        return len(gone)
 
     def save_part(self, device: str, whole: str, mark: str) -> None:
         """A part of a shared device, told apart by its mark."""

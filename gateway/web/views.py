@@ -72,6 +72,7 @@ _COUNTER_WORDS = {
     "profile_ignored": "messages of devices that nobody asked for",
     "profile_unchanged": "messages of other makers' devices that said nothing new",
     "profile_overlaps": "messages that more than one profile would have read",
+    "strangers_refused": "messages of unknown senders that were not kept: 256 others are remembered already",
     "samples_set_aside": "readings of a scale that made no sense between their neighbours",
 }
 
