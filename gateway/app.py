@@ -30,7 +30,7 @@ from gateway.ask.restated import late_records, told_verdicts, verdict_now
 from gateway.commands import keep_aliases, rederive, run_command
 from gateway.errors import ConfigError, DatabaseBusy, HouseholdError, PortBusy, StoreError
 from gateway.learn import catch_up, refresh_facts, watch_floors
-from gateway.links.ble_identity import RadioKey
+from gateway.links.ble_identity import RadioKey, may_hand_over
 from gateway.links.clock import Clock, SystemClock
 from gateway.links.inbox import Inbox
 from gateway.links.ingest import CommitRule, Ingest, Links, NoLink
@@ -49,7 +49,6 @@ from gateway.web import LOOPBACK_HOSTS, Done, Services, create_app
 if TYPE_CHECKING:
     from gateway.config import Config
     from gateway.dialogue import Answer
-    from gateway.links.advertisement import Advertisement
     from gateway.links.ble import BleLink
     from gateway.store import Transaction
 
@@ -167,6 +166,7 @@ class Gateway:
         self.profiles = load_profiles(enabled=config.profiles.enabled, folder=config.profiles.path)
         self.heard_inbox = Inbox(capacity=4 * config.mqtt.inflight)
         self._radio_keys: tuple[RadioKey, ...] = ()
+        self._trackers: frozenset[str] = frozenset()
         self.radio = None if config.ble.adapter is None else self._bluetooth(config.ble.adapter, inbox)
         self.link = MqttLink(mqtt_settings(config), inbox=inbox, clock=clock)
         self._links = Links(self.link) if self.radio is None else Links(self.link, self.radio)
@@ -218,19 +218,17 @@ class Gateway:
             clock=self.clock,
             inbox=inbox,
             heard=self.heard_inbox,
-            wanted=self._wants,
+            admits=lambda device: device in self._trackers,
+            wanted=lambda heard: self.profiles.wants(heard),  # noqa: PLW0108  # the profiles as they are then
             keys=lambda: self._radio_keys,
             counters=counters,
         )
 
-    def _wants(self, heard: Advertisement) -> bool:
-        """Whether a profile reads what the radio heard, by the profiles as they are now."""
-        return self.profiles.wants(heard)
-
     def _load_radio_keys(self) -> None:
-        """The keys by which a device is known whatever its address is; also after each command."""
+        """The keys by which a device is known, and who may hand over; also after each command."""
         with self.database.snapshot() as reader:
-            known = reader.radio_keys()
+            known, home = reader.radio_keys(), reader.household()
+        self._trackers = may_hand_over(home, self._ontology, listed=self.config.ble.trackers)
         self._radio_keys = tuple(RadioKey(device, irk, key) for device, irk, key in known)
 
     def stop(self) -> None:

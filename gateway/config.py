@@ -7,7 +7,7 @@ a file or is made in code. Reads that one file and nothing else: no environment,
 
     [database]  path
     [mqtt]      host port protocol inflight client_id keepalive_s username password_file tls_ca
-    [ble]       adapter
+    [ble]       adapter trackers
     [profiles]  enabled path
     [web]       host port
     [log]       level
@@ -83,6 +83,10 @@ _IDS = _Rule(
     "a list of profile ids, or of the word all",
     lambda value: isinstance(value, tuple) and all(map(_is_word, value)),
 )
+_DEVICES = _Rule(
+    "a list of device ids",
+    lambda value: isinstance(value, tuple) and all(map(_is_word, value)),
+)
 _WORD = _Rule("text without blanks", _is_word)
 _PATH = _Rule("a file path", _is_path)
 
@@ -100,7 +104,7 @@ _RULES: dict[str, dict[str, _Rule]] = {
         "password_file": _or_absent(_PATH),
         "tls_ca": _or_absent(_PATH),
     },
-    "ble": {"adapter": _or_absent(_ADAPTER)},
+    "ble": {"adapter": _or_absent(_ADAPTER), "trackers": _or_absent(_DEVICES)},
     "profiles": {"enabled": _IDS, "path": _or_absent(_PATH)},
     "web": {"host": _HOST, "port": _integer(0, 65_535)},
     "log": {"level": _one_of("debug", "info", "warning", "error")},
@@ -168,10 +172,12 @@ class Ble:
     """The Bluetooth radio. Off where ``adapter`` is absent.
 
     ``adapter`` names one (``hci0``); ``only`` takes the one there is, and refuses to choose
-    between two.
+    between two. ``trackers`` are the ids of the devices that may hand records over; absent, the
+    household's wearables may.
     """
 
     adapter: str | None = None
+    trackers: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         _check("ble", self)
@@ -307,7 +313,11 @@ def _section(name: str, values: Any, folder: Path) -> Any:
         key: folder / value if (name, key) in _PATH_KEYS and isinstance(value, str) and value else value
         for key, value in values.items()
     }
-    lists = {key: tuple(value) for key, value in located.items() if key == "enabled" and isinstance(value, list)}
+    lists = {
+        key: tuple(value)
+        for key, value in located.items()
+        if key in ("enabled", "trackers") and isinstance(value, list)
+    }
     return _SECTIONS[name](**located | lists)
 
 

@@ -142,6 +142,7 @@ async def durable(count: int, folder: Path) -> tuple[float, float]:
         clock=clock,
         inbox=inbox,
         heard=Inbox(capacity=80),
+        admits=lambda _device: True,
         wanted=lambda _heard: False,
         keys=tuple,
         counters={},

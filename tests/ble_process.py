@@ -29,6 +29,7 @@ async def listen(database: Database) -> None:
         clock=clock,
         inbox=inbox,
         heard=Inbox(capacity=80),
+        admits=lambda _device: True,
         wanted=lambda _heard: False,
         keys=tuple,
         counters={},

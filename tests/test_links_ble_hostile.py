@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from firmware_bridge import parts, wire
 from gateway.errors import RadioError
 from gateway.links.ble_handover import _device_of
+from gateway.links.ble_identity import may_hand_over
 from gateway.links.payloads import read_payload
-from gateway.model import RawFrame
-from tests.ble_home import home
+from gateway.model import Device, RawFrame
+from gateway.ontology.load import load
+from gateway.web.radio import radio_page
+from tests.ble_home import HOME, home
 from tests.fake_bluez import FakeBluez
 from tests.frames import mutated, whole_messages
 from tests.radio_world import HandClock, TrackerPeer
@@ -102,3 +106,30 @@ async def test_a_lying_device_never_keeps_an_honest_one_from_handing_over(bluez,
 @pytest.mark.timeout(900)
 async def test_a_device_that_lies_ten_thousand_times_never_keeps_an_honest_one_out(bluez, tmp_path):  # noqa: F811
     await lied_to(bluez, tmp_path, told=10_000, patience_s=800.0)
+
+
+async def test_a_device_that_may_not_hand_over_is_named_and_keeps_its_records(bluez, tmp_path):  # noqa: F811
+    """Whoever was in radio range could call himself the kitchen bowl, and feed it."""
+    async with home(bluez, tmp_path, admits=lambda device: device == "tracker-max") as hub:
+        forged, honest = TrackerPeer(hub.clock, device="bowl-max"), TrackerPeer(hub.clock)
+        forged.measure(30)
+        honest.measure(30)
+
+        def both_heard() -> bool:
+            bluez.advertise("C0:FF:EE:00:00:66", service=forged.service_data(), peer=forged)
+            bluez.advertise("C0:FF:EE:00:00:01", service=honest.service_data(), peer=honest)
+            return hub.counted("handovers_refused") > 0 and honest.outbox.held == 0
+
+        await hub.until(both_heard, "the honest one must be heard, the other refused")
+        assert hub.stored("bowl-max") == []
+        assert forged.outbox.held >= 30
+        assert hub.link.state.refused == ("bowl-max",)
+        assert "bowl-max" in radio_page(hub.link.state, HOME).refused
+        assert hub.stored() == sorted((1, seq) for seq in honest.taken)
+
+
+def test_only_a_households_wearables_hand_over_unless_an_owner_lists_others():
+    home_of_two = replace(HOME, devices=(*HOME.devices, Device("bowl-max", "food_bowl", "bowl")))
+    assert may_hand_over(home_of_two, load(), listed=None) == {"tracker-max"}
+    assert may_hand_over(home_of_two, load(), listed=()) == frozenset()
+    assert may_hand_over(home_of_two, load(), listed=("bowl-max",)) == {"bowl-max"}

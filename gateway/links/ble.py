@@ -40,6 +40,7 @@ COUNTERS = (
     "advertisements_dropped",  # the hub did not keep up
     "handovers",  # connections that ended as they should
     "handovers_broken",  # connections that broke; taken up again from the mark
+    "handovers_refused",  # of a device that may not hand over by Bluetooth; its records stay with it
     "messages_handed_over",
     "parts_broken",  # notified messages with a part missing; sent again
     "notifications_dropped",  # more notified at once than is held; sent again
@@ -54,6 +55,8 @@ _POWER_PAUSE_S = 1.0
 _AGAIN_FIRST_S, _AGAIN_MOST_S = 5.0, 60.0
 _CALLERS = 64
 """Addresses remembered: a street full of forged ones fills no memory."""
+_REFUSED_SHOWN = 8
+"""Names of refused devices that are remembered: a name costs a liar nothing."""
 _STARTS_AGAIN_S = 10.0
 
 
@@ -75,6 +78,8 @@ class RadioState:
     since_ms: int | None = None
     trouble: str = ""
     counters: Mapping[str, int] = field(default_factory=dict)
+    refused: tuple[str, ...] = ()
+    """What devices called themselves that were not let hand over, the latest last."""
 
     @property
     def banner(self) -> str | None:
@@ -118,6 +123,9 @@ class BleLink:
         Where trackers' messages go.
     heard : Inbox
         Where advertisements go.
+    admits : callable
+        Whether a device of this id may hand over by Bluetooth. Anybody in range may call himself
+        anything: nothing is read of others, and nothing is written to them.
     wanted : callable
         Whether anything reads this advertisement; all others are counted and forgotten.
     keys : callable
@@ -134,6 +142,7 @@ class BleLink:
         clock: Clock,
         inbox: Inbox,
         heard: Inbox,
+        admits: Callable[[str], bool],
         wanted: Callable[[Advertisement], bool],
         keys: Callable[[], tuple[RadioKey, ...]],
         counters: Mapping[str, int],
@@ -144,6 +153,8 @@ class BleLink:
         self._clock = clock
         self._inbox = inbox
         self._heard = heard
+        self._admits = admits
+        self._refused: dict[str, None] = {}
         self._wanted = wanted
         self._keys = keys
         self._last_counters = dict(counters)
@@ -165,7 +176,7 @@ class BleLink:
         counted["advertisements_unreadable"] += self._radio.unreadable
         counted["connections_unclosed"] += self._radio.unclosed
         adapter = self._adapter or self._wanted_adapter
-        return RadioState(adapter, self._standing, self._since_ms, self._trouble, counted)
+        return RadioState(adapter, self._standing, self._since_ms, self._trouble, counted, tuple(self._refused))
 
     async def run(self) -> None:
         """Listen and take over until cancelled; begin again after anything that was not foreseen."""
@@ -344,6 +355,13 @@ class BleLink:
             if heard.done() and self._next_called() is None:  # it is not due yet
                 await self._clock.sleep_s(1.0)
 
+    def _refuse(self, device: str) -> None:
+        self._count["handovers_refused"] += 1
+        self._refused.pop(device, None)
+        self._refused[device] = None
+        if len(self._refused) > _REFUSED_SHOWN:
+            self._refused.pop(next(iter(self._refused)))
+
     async def _connect(self, called: _Called) -> None:
         """One handover. A device that says that it has something and hands over nothing waits longer each time."""
         self._handovers += 1
@@ -356,6 +374,7 @@ class BleLink:
                     number=self._handovers,
                     inbox=self._inbox,
                     clock=self._clock,
+                    admits=self._admits,
                     marks=lambda device: self._marks.get(device, {}),
                     count=self._count,
                 )
@@ -365,8 +384,11 @@ class BleLink:
                 finally:
                     taken = handover.taken
                     self._handover = None
-            self._count["handovers"] += 1
             broken = False
+            if handover.refused:
+                self._refuse(handover.device)
+            else:
+                self._count["handovers"] += 1
         except RadioError as problem:
             self._count["handovers_broken"] += 1
             broken = True

@@ -51,6 +51,8 @@ class Handover:
         Tells this handover's messages from those of an earlier one.
     inbox : Inbox
     clock : Clock
+    admits : callable
+        Whether a device of this id may hand over.
     marks : callable
         The marks (boot to seq) of a device, as far as they are stored.
     count : Counter
@@ -64,6 +66,7 @@ class Handover:
         number: int,
         inbox: Inbox,
         clock: Clock,
+        admits: Callable[[str], bool],
         marks: Callable[[str], dict[int, int]],
         count: Counter[str],
     ) -> None:
@@ -71,10 +74,12 @@ class Handover:
         self.number = number
         self._inbox = inbox
         self._clock = clock
+        self._admits = admits
         self._marks = marks
         self._count = count
         self.device = ""
         self.taken = 0
+        self.refused = False
         self._under_way = 0
         self._mark_due = False
         self._something = asyncio.Event()
@@ -92,7 +97,8 @@ class Handover:
         self._something.set()
 
     async def run(self) -> None:
-        """Take what the device holds, mark it, and return when there is nothing left.
+        """Take what the device holds, mark it, and return when there is nothing left; of one that may
+        not hand over nothing but its name is read (``refused``).
 
         Raises
         ------
@@ -100,6 +106,9 @@ class Handover:
             The link broke, or the device does not speak as it must.
         """
         self.device = _device_of(await self._patiently(lambda: self._link.read(parts.DEVICE_UUID)))
+        if not self._admits(self.device):
+            self.refused = True
+            return
         await self._link.notify(parts.FRAMES_UUID, self._on_part)
         self._mark_due = bool(self._marks(self.device))
         await self._patiently(lambda: self._link.write(parts.ASK_UUID, parts.pack_ask(0, 0)))

@@ -16,8 +16,10 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from firmware_bridge import wire
 from gateway.errors import PayloadError
 from gateway.links import bthome
+from gateway.model import Household
+from gateway.ontology.vocabulary import Ontology
 
-__all__ = ["RadioKey", "identify", "resolves"]
+__all__ = ["RadioKey", "identify", "may_hand_over", "resolves"]
 
 KEY_BYTES = 16
 _RESOLVABLE = 0b01
@@ -76,3 +78,13 @@ def identify(address: str, service_data: bytes | None, keys: Iterable[RadioKey])
                 continue
             return key
     return None
+
+
+def may_hand_over(home: Household, ontology: Ontology, *, listed: tuple[str, ...] | None) -> frozenset[str]:
+    """The devices that may hand records over by Bluetooth: those an owner lists, else the household's
+    wearables. A service without a key tells nobody who speaks: a bowl's name must not be enough.
+    """
+    if listed is not None:
+        return frozenset(listed)
+    kinds = ontology.device_kinds
+    return frozenset(one.id for one in home.devices if one.kind in kinds and kinds[one.kind].wearable)

@@ -27,6 +27,7 @@ COUNTER_WORDS = {
     "advertisements_dropped": "advertisements dropped because the hub did not keep up",
     "handovers": "handovers that ended well",
     "handovers_broken": "handovers that broke and were taken up again",
+    "handovers_refused": "times a device was not let hand over, because it is not known to",
     "messages_handed_over": "messages handed over",
     "parts_broken": "messages that lost a part on the way and were sent again",
     "notifications_dropped": "notified messages that found no room and were sent again",
@@ -43,6 +44,7 @@ class RadioPage:
 
     line: str
     trouble: str
+    refused: str
     counters: tuple[tuple[str, int], ...]
 
 
@@ -52,7 +54,17 @@ def radio_page(state: RadioState, home: Household) -> RadioPage:
     return RadioPage(
         line=f"The adapter {state.adapter} {_STANDING[state.standing]}{since}.",
         trouble=state.trouble,
+        refused=_refused_line(state.refused),
         counters=tuple((COUNTER_WORDS[name], value) for name, value in state.counters.items()),
+    )
+
+
+def _refused_line(names: tuple[str, ...]) -> str:
+    if not names:
+        return ""
+    return (
+        f"Not let hand over: {', '.join(names)}. Anybody in range may call a device anything. If one is yours, bind it "
+        "as a tracker (scentwalk device bind), or list it under ble.trackers; until then its records stay with it."
     )
 
 
@@ -65,5 +77,6 @@ def radio_json(state: RadioState | None) -> dict[str, object]:
         "adapter": state.adapter,
         "since_ms": state.since_ms,
         "trouble": state.trouble,
+        "refused": list(state.refused),
         "counters": dict(state.counters),
     }
