@@ -112,6 +112,12 @@ def _add_writing(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     undo = add("undo", "Take a mark back.")
     undo.add_argument("number", type=int)
 
+    forgetting = add("forget", "Take a device, a document or a pet out of everything, as if it had never been there.")
+    forgetting.add_argument("kind", choices=("device", "document", "pet"))
+    forgetting.add_argument("id", nargs="?", help="which one; without it, those there are")
+    forgetting.add_argument("--show", action="store_true", help="say what would go, change nothing (so without --yes)")
+    forgetting.add_argument("--yes", action="store_true", help="do it; there is no undo")
+
     backup = add("backup", "Write one state of the database to a file, while the hub runs as well.")
     backup.add_argument("file", type=Path)
     restoring = add("restore", "Make the database what a backup says.")
@@ -327,6 +333,23 @@ def _undo(options: argparse.Namespace, config: Config) -> int:
     return _write(options, config, "undo", number=str(options.number))
 
 
+def _forget(options: argparse.Namespace, config: Config) -> int:
+    from gateway.forget import can_forget, would_forget  # noqa: PLC0415  # as above
+
+    if options.yes and (options.show or options.id is None):
+        raise ConfigError("forget --yes must be given an ID, and no --show")
+    if options.yes:
+        return _write(options, config, "forget", kind=options.kind, id=options.id)
+    with _opened(options, config) as reader:
+        if options.id is None:
+            known = can_forget(reader, options.kind)
+            print("\n".join(f"{name}: {words}" for name, words in known) or f"There is no {options.kind} on file.")
+            return 0
+        print("\n".join(would_forget(reader, options.kind, options.id)))
+    print("Nothing was changed. To do it, add --yes; there is no undo.")
+    return 0
+
+
 def _profile(options: argparse.Namespace, config: Config) -> int:
     if options.action == "check":
         if options.file is None:
@@ -493,6 +516,7 @@ _COMMANDS = {
     "note": _note,
     "wrong": _wrong,
     "undo": _undo,
+    "forget": _forget,
     "device": _device,
     "profile": _profile,
     "reprocess": _reprocess,

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 from firmware_bridge.wire import is_device_id
 from gateway.ask.scene import alias_rows
 from gateway.errors import HouseholdError, ImportRefused
+from gateway.forget import forget
 from gateway.knowledge.household import read_household
 from gateway.knowledge.labels import read_label
 from gateway.knowledge.notes import log_kind_of, read_note
 from gateway.knowledge.passages import read_passages, starter_guide
-from gateway.knowledge.products import read_products
+from gateway.knowledge.products import KnownFoods, read_products
 from gateway.learn import answer_notice
 from gateway.links.ingest import store_readings
 from gateway.links.payloads import Reading
@@ -186,11 +187,12 @@ def _history(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
 
 def _product(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
     products = read_products(_need(args, "text"), source=args.get("source", "product"))
-    new = 0
+    new, known = 0, KnownFoods(tx.household().foods)
     for product in products:
-        food = tx.household().food_of(product.code, product.name)
+        food = known.of(product.code, product.name)
         food_id = stable_id(product.name) if food is None else food.id
-        tx.save_food(food_id, product.name if food is None else food.name, kind="food", code=product.code, aliases=())
+        tx.save_product(food_id, product.name if food is None else food.name, code=product.code)
+        known.add(Food(food_id, product.name, code=product.code) if food is None else replace(food, code=product.code))
         tx.name_vertex(f"product:{product.code}", f"{product.name} (label)")
         new += tx.save_learned(product.learn(Vertex(f"food:{food_id}")), added_ms=now_ms)
     return Done(f"Read {len(products)} product{'s' if len(products) != 1 else ''}, {new} new records.")
@@ -408,6 +410,10 @@ def _answer_notice(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
     return Done(answer_notice(tx, _need(args, "notice"), _need(args, "answer"), now_ms=now_ms))
 
 
+def _forget(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
+    return Done(forget(tx, _need(args, "kind"), _need(args, "id"), now_ms=now_ms))
+
+
 COMMANDS: dict[str, Callable[[Transaction, dict[str, str], int], Done]] = {
     "household": _household,
     "surefeed": _surefeed,
@@ -425,4 +431,5 @@ COMMANDS: dict[str, Callable[[Transaction, dict[str, str], int], Done]] = {
     "replace": _replace,
     "key": _key,
     "answer_notice": _answer_notice,
+    "forget": _forget,
 }

@@ -19,6 +19,7 @@ __all__ = [
     "DayRow",
     "DeadLetter",
     "Document",
+    "Doomed",
     "EdgeRow",
     "EventField",
     "Feeding",
@@ -27,9 +28,11 @@ __all__ = [
     "HeardRow",
     "Learned",
     "Origin",
+    "Reach",
     "SourceRow",
     "TextRecord",
     "ToldVerdict",
+    "Tombstone",
 ]
 
 
@@ -366,3 +369,45 @@ class ToldVerdict:
     now_word: str | None = None
     late: int = 0
     changed_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Doomed:
+    """What forgetting one source reaches.
+
+    ``devices`` are ids of devices (one with its parts) and ``senders`` what they were heard as;
+    ``documents`` are ids; ``pets`` the ids and ``series`` the series of whom nothing stays;
+    ``texts`` are references of texts the hub wrote about it; ``days`` are record rows of days
+    that are made anew without it, ``sealed`` those of them that are sums alone.
+    """
+
+    devices: tuple[str, ...] = ()
+    senders: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
+    pets: tuple[str, ...] = ()
+    series: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    days: tuple[int, ...] = ()
+    sealed: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What would go with a source, in rows; ``answers`` cite some of it, and stay."""
+
+    events: int
+    dead_letters: int
+    days: int
+    texts: int
+    evidence: int
+    edges: int
+    answers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """What a cited record belonged to, and when the owner had it forgotten."""
+
+    ref: RecordRef
+    what: str
+    forgotten_ms: int

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from firmware_bridge.wire import BATTERY_UNKNOWN, KINDS, TEMPERATURE_MOVED, TOO_FAST, UNSETTLED, ZERO_DOUBTFUL
+from gateway.ask.graves import grave_of
 from gateway.ask.wording import amount, clock_time, day, first_upper, joined
 from gateway.errors import UnknownRecord
 from gateway.graph.belief import DISAGREEMENT, fold
@@ -551,18 +552,20 @@ _OPENERS = {
 
 
 def open_record(reader: Reader, ref: RecordRef) -> Record:
-    """The stored thing behind a citation.
+    """The stored thing behind a citation, or what is left of one that was forgotten.
 
     Raises
     ------
     UnknownRecord
         Nothing is stored under the reference.
     """
-    return _OPENERS[ref.kind](reader, ref)
+    return grave_of(reader, ref) or _OPENERS[ref.kind](reader, ref)
 
 
 def heading(reader: Reader, ref: RecordRef) -> str:
     """A record's title alone, for a list of links; its reference where it is not stored."""
+    if (grave := grave_of(reader, ref)) is not None:
+        return grave.title
     home = reader.household()
     if ref.kind == "event":
         frame = reader.frame(ref)
@@ -573,10 +576,8 @@ def heading(reader: Reader, ref: RecordRef) -> str:
         edge = reader.edge(ref)
         return ref.text if edge is None else _edge_heading(edge, home, reader.vertex_labels())
     stored = reader.text_record(ref)
-    if stored is None:
-        return ref.text
-    if ref.kind != "label":
-        return stored.title
+    if stored is None or ref.kind != "label":
+        return ref.text if stored is None else stored.title
     whole = _whole_label(reader, stored)
     return whole.title if stored == whole else f"{whole.title}: {stored.text}"
 

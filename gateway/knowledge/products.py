@@ -15,16 +15,16 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from gateway.errors import ImportRefused
 from gateway.knowledge.labels import read_label
-from gateway.model import Vertex
+from gateway.model import Food, Vertex, stable_id
 from gateway.stored import Document, Learned
 
-__all__ = ["Product", "read_products"]
+__all__ = ["KnownFoods", "Product", "read_products"]
 
 _KJ_PER_KCAL = 4.184
 """Thermochemical calorie (ISO 31-4)."""
@@ -65,6 +65,40 @@ class Product:
         named = {name for name, _ in facts}
         kept = tuple(fact for fact in read.facts if fact[0] not in named)
         return replace(learned, document=replace(read, facts=(*kept, *facts)))
+
+
+class KnownFoods:
+    """The household's foods by code and by name: `Household.food_of` for a whole catalogue, each food
+    looked at once instead of once a product. Of several the one with the least id is meant.
+    """
+
+    def __init__(self, foods: Iterable[Food]) -> None:
+        self._by_code: dict[str, dict[str, Food]] = {}
+        self._by_name: dict[str, dict[str, Food]] = {}
+        self._foods: dict[str, Food] = {}
+        for food in foods:
+            self.add(food)
+
+    def add(self, food: Food) -> None:
+        """A food that is new, or has another code or name now."""
+        before = self._foods.get(food.id)
+        if before is not None:
+            for index, key in self._keys(before):
+                index[key].pop(food.id, None)
+        self._foods[food.id] = food
+        for index, key in self._keys(food):
+            index.setdefault(key, {})[food.id] = food
+
+    def of(self, code: str, name: str) -> Food | None:
+        """The food behind a code, else the one of that name, or None."""
+        found = (code and self._by_code.get(code)) or (name and self._by_name.get(stable_id(name))) or {}
+        return found[min(found)] if found else None
+
+    def _keys(self, food: Food) -> Iterator[tuple[dict[str, dict[str, Food]], str]]:
+        if food.code:
+            yield self._by_code, food.code
+        for name in {food.id, stable_id(food.name)}:
+            yield self._by_name, name
 
 
 def read_products(text: str, *, source: str) -> tuple[Product, ...]:

@@ -27,6 +27,7 @@ __all__ = ["correlate_pass", "is_pass_day"]
 
 _REACH_DAYS = 365
 _MONDAY = 0
+_NEVER = "9999-12-31"
 _KINDS = frozenset({"duration", "mass", "count"})
 
 
@@ -62,7 +63,9 @@ def _series_days(tx: Transaction, home: Household, ontology: Ontology, as_of: st
     kept = [
         series
         for series in tx.all_series()
-        if ontology.properties[series.property].kind in _KINDS and "+" not in series.pet
+        if ontology.properties[series.property].kind in _KINDS
+        and "+" not in series.pet
+        and (tx.first_date(series.id) or _NEVER) <= as_of  # one that began later was not there: a replay is the same
     ]
     values = np.full((len(kept), len(dates)), np.nan)
     for row, series in enumerate(kept):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gateway.ontology.vocabulary import LogKind, Ontology
     from gateway.store import Transaction
 
-__all__ = ["DERIVED_RELATIONS", "Facts", "refresh_facts"]
+__all__ = ["DERIVED_RELATIONS", "Facts", "binding_ref", "refresh_facts"]
 
 DERIVED_RELATIONS = (
     "ate",
@@ -154,10 +154,15 @@ def _place_record(place: Place) -> TextRecord:
     )
 
 
+def binding_ref(device: str, pet: str, from_ms: int) -> RecordRef:
+    """The reference of the hub's own text about a binding."""
+    return RecordRef(f"log:binding-{device}-{pet}@{from_ms}")
+
+
 def _binding_record(device: Device, pet: Pet, from_ms: int, to_ms: int | None) -> TextRecord:
     text = f"{device.name} ({device.id}) serves {pet.name}"
     return TextRecord(
-        ref=RecordRef(f"log:binding-{device.id}-{pet.id}@{from_ms}"),
+        ref=binding_ref(device.id, pet.id, from_ms),
         kind="household",
         title=f"{device.name}, as set up by the owner",
         text=text,

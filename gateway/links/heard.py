@@ -30,9 +30,11 @@ from gateway.model import RawFrame, RecordRef
 from gateway.store.transaction import Transaction
 from gateway.stored import DatedFrame, DeadLetter, HeardRow, SourceRow
 
-__all__ = ["HeardOutcome", "Listener", "move_heard", "store_heard", "touch"]
+__all__ = ["DEVICE_FORGOTTEN", "HeardOutcome", "Listener", "move_heard", "store_heard", "touch"]
 
 State = dict[str, Any]
+DEVICE_FORGOTTEN = "device_forgotten"
+"""Why a dead letter is one: the owner had its device forgotten."""
 _PACKET_WITHIN_MS = 4_000
 _TOPIC_LONGEST = 1_000
 _NO_TOPIC = re.compile(r"[+#\x00-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
@@ -102,6 +104,7 @@ class Listener:
         self._tx = tx
         self._devices = devices
         self.identities = Identities(tx)
+        self._forgotten = tx.forgotten()
         self._states: dict[tuple[str, str], State] = {}
         self._dirty: set[tuple[str, str]] = set()
         self.outcome = HeardOutcome()
@@ -140,6 +143,10 @@ class Listener:
     def _item(self, claim: Claim, item: Item, message: Message, within: int | None) -> int | None:
         """Store one item; returns the row that holds the message's bytes, once there is one."""
         profile = claim.profile
+        if item.source in self._forgotten:
+            raise PayloadError(
+                DEVICE_FORGOTTEN, f"a sender must be one of the home, {item.source} was forgotten by the owner"
+            )
         key = _key(profile, item, message)
         source = self.identities.heard(profile, item.source, at_ms=message.first_ms)
         known = self._known(claim, item, key, message)

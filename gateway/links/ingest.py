@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -20,7 +20,7 @@ from firmware_bridge import wire
 from gateway.errors import PayloadError, RowsRefused, StoreError
 from gateway.links import advertisement
 from gateway.links.clock import Clock
-from gateway.links.heard import move_heard, store_heard
+from gateway.links.heard import DEVICE_FORGOTTEN, move_heard, store_heard
 from gateway.links.hubclock import HubClock, put_right, received_anew
 from gateway.links.inbox import Delivery, Inbox
 from gateway.links.payloads import Reading, dead_letter, read_payload
@@ -30,6 +30,7 @@ from gateway.links.profileset import ProfileSet
 from gateway.links.rollups import Rollups
 from gateway.store.transaction import Transaction
 from gateway.store.writer import Writer
+from gateway.stored import DeadLetter
 
 __all__ = ["CommitRule", "Ingest", "Links", "MarkLink", "NoLink", "Outcome", "marks_to_tell", "store_readings"]
 
@@ -133,8 +134,10 @@ class Outcome:
 def store_readings(tx: Transaction, readings: tuple[Reading, ...], *, rollups: Rollups) -> Outcome:
     """Write what was read, in the caller's transaction, and say what that did.
 
-    Order of messages and their repetition do not matter: the rows are the same.
+    Order of messages and their repetition do not matter: the rows are the same. What a device
+    sends that the owner had forgotten is a dead letter, record by record, and its mark moves on.
     """
+    readings = _without_forgotten(tx, readings)
     outcome = Outcome()
     counted = outcome.counted
     counted.update(dict.fromkeys(COUNTERS, 0))
@@ -221,20 +224,38 @@ def _refused(delivery: Delivery, problem: RowsRefused, *, claimed: bool) -> Read
         )
         return Reading(delivery.raw, None, (), (letter,))
     read = read_payload(delivery.raw)
+    return Reading(delivery.raw, read.header, (), _letters(read, "refused_by_store", str(problem)))
+
+
+def _letters(read: Reading, reason: str, detail: str) -> tuple[DeadLetter, ...]:
+    """A dead letter for every record of a message, the bytes with the first: a mark passes over them."""
     count = 0 if read.header is None else read.header.count
     first = 0 if read.header is None else read.header.first_seq
-    letters = tuple(
+    return tuple(
         dead_letter(
-            delivery.raw,
-            "refused_by_store",
-            str(problem),
+            read.raw,
+            reason,
+            detail,
             boot=None if read.header is None else read.header.boot,
             seq=None if read.header is None else seq,
-            payload=delivery.raw.payload if seq == first else b"",
+            payload=read.raw.payload if seq == first else b"",
         )
         for seq in range(first, first + max(count, 1))
     )
-    return Reading(delivery.raw, read.header, (), letters)
+
+
+def _without_forgotten(tx: Transaction, readings: tuple[Reading, ...]) -> tuple[Reading, ...]:
+    """The readings, those of devices that the owner had forgotten turned into dead letters."""
+    forgotten = tx.forgotten()
+    if not forgotten:
+        return readings
+    said = "a device must be one of the home, was forgotten by the owner; to hear it again: scentwalk device bind"
+    return tuple(
+        replace(reading, frames=(), letters=_letters(reading, DEVICE_FORGOTTEN, said))
+        if reading.claim is None and reading.raw.device in forgotten
+        else reading
+        for reading in readings
+    )
 
 
 class Ingest:

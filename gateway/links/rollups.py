@@ -246,6 +246,16 @@ class Rollups:
         span = self._span(tx, home, names)
         return 0 if span is None else self._rebuild(tx, home, dates_between(*span))
 
+    def recompute(self, tx: Transaction, home: Household, days: Mapping[frozenset[str], Iterable[str]]) -> int:
+        """Make these local days of these sets of pets what the frames say; returns how many rows changed."""
+        changed = 0
+        for pets, dates in sorted(days.items(), key=lambda one: sorted(one[0])):
+            for date in sorted(set(dates)):
+                last = (day_interval(date, home.zones).length_ms - 1) // SLOT_MS
+                for source in self._sources:
+                    changed += self._recompute(tx, home, _part(home, source, pets, date, first=0, last=last))
+        return changed
+
     def rebuild_from(self, tx: Transaction, home: Household, *, first: str | None, most: int) -> str | None:
         """Rebuild at most so many days from the ISO date ``first`` on (None = from the beginning);
         returns the date to go on with, None at the end.

@@ -26,7 +26,7 @@ _COLUMNS = {
     "binding": ("device", "pet", "valid_from_ms", "valid_to_ms"),
     "place": ("id", "name", "kind", "aliases"),
     "person": ("id", "name", "role", "phone"),
-    "food": ("id", "name", "kind", "code", "aliases"),
+    "food": ("id", "name", "kind", "code", "aliases", "product", "owned"),
 }
 
 

@@ -33,6 +33,7 @@ from gateway.store.adjacency import AdjacencyReads
 from gateway.store.aliases import AliasReads
 from gateway.store.blobs import unpack_covered, unpack_pairs, unpack_sums, unpack_texts
 from gateway.store.deliveries import FRAME_SQL, DeliveryReads, frame_of, rare
+from gateway.store.forget import ForgetReads
 from gateway.store.heard import HeardReads
 from gateway.store.notices import NoticeReads
 from gateway.stored import DatedFrame, DayRow, DeadLetter, Document, Feeding, TextRecord
@@ -101,7 +102,7 @@ class _Labels(Mapping[str, str]):
         return len(self._reader.labelled_vertices())
 
 
-class Reader(AdjacencyReads, AliasReads, DeliveryReads, HeardReads, NoticeReads):
+class Reader(AdjacencyReads, AliasReads, DeliveryReads, ForgetReads, HeardReads, NoticeReads):
     """Reads over one connection. Made by `Snapshot` and `Transaction` only."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -173,7 +174,9 @@ class Reader(AdjacencyReads, AliasReads, DeliveryReads, HeardReads, NoticeReads)
         """Foods or medicines of the household, by id."""
         return tuple(
             Food(id=row[0], name=row[1], code=row[2], aliases=unpack_texts(row[3]))
-            for row in self._db.execute("SELECT id, name, code, aliases FROM food WHERE kind = ? ORDER BY id", (kind,))
+            for row in self._db.execute(
+                "SELECT id, name, coalesce(product, code), aliases FROM food WHERE kind = ? ORDER BY id", (kind,)
+            )
         )
 
     def meta(self, key: str) -> str | None:

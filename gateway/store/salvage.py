@@ -52,7 +52,7 @@ _EDGES_BY_ENDS = (
 )
 _LOST_RECORDS = (
     "SELECT id, ref, kind FROM record WHERE id NOT IN (SELECT record FROM frame UNION ALL SELECT record FROM day "
-    "UNION ALL SELECT record FROM text_record UNION ALL SELECT record FROM edge)"
+    "UNION ALL SELECT record FROM text_record UNION ALL SELECT record FROM edge UNION ALL SELECT record FROM tombstone)"
 )
 # The device let go of what our mark covered, so a mark set too low waits for ever; the end of
 # the first run of numbers is the highest that is certain.

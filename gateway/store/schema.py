@@ -16,6 +16,10 @@ that read them; the items of one message stand ``within`` the row that holds its
 says from which message a row was made. A ``source`` is what says it is one thing (a serial number,
 a radio address); ``device`` is whose rows it makes. A ``part`` is what one pet does at a shared
 device, told apart by its ``mark`` (a tag, a pet recognised by its weight).
+
+``food.product`` is the code a product import gave a food, ``owned`` = 0 says that nobody but such an
+import named it: both go with the product. ``forgotten`` names the senders whose messages are not
+taken any more, ``tombstone`` what a cited record was that the owner had forgotten.
 """
 
 from __future__ import annotations
@@ -87,7 +91,7 @@ _STEP_1 = (
     ) STRICT, WITHOUT ROWID""",
     """CREATE TABLE food (
         id TEXT PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL DEFAULT 'food', code TEXT,
-        aliases TEXT NOT NULL DEFAULT '[]'
+        aliases TEXT NOT NULL DEFAULT '[]', product TEXT, owned INTEGER NOT NULL DEFAULT 1 CHECK (owned IN (0, 1))
     ) STRICT, WITHOUT ROWID""",
     # -- what devices said ---------------------------------------------------------------------
     """CREATE TABLE frame (
@@ -269,6 +273,13 @@ _STEP_1 = (
         now_word TEXT, late INTEGER NOT NULL DEFAULT 0, changed_ms INTEGER,
         PRIMARY KEY (answer, claim, series),
         CHECK ((now_word IS NULL) = (changed_ms IS NULL))
+    ) STRICT, WITHOUT ROWID""",
+    # -- what the owner had forgotten --------------------------------------------------------------
+    """CREATE TABLE tombstone (
+        record INTEGER PRIMARY KEY REFERENCES record(id), what TEXT NOT NULL, forgotten_ms INTEGER NOT NULL
+    ) STRICT""",
+    """CREATE TABLE forgotten (
+        sender TEXT PRIMARY KEY, device TEXT NOT NULL, forgotten_ms INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID""",
     "CREATE INDEX answer_verdict_by_series ON answer_verdict (series, last_date)",
     "CREATE INDEX answer_verdict_due ON answer_verdict (answer) WHERE due = 1",

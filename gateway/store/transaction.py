@@ -16,6 +16,7 @@ from gateway.store.aliases import AliasWrites
 from gateway.store.blobs import pack_list, pack_pairs
 from gateway.store.checksums import row_crc
 from gateway.store.deliveries import DeliveryWrites
+from gateway.store.forget import ForgetWrites
 from gateway.store.heard import HeardWrites
 from gateway.store.household import copy_household
 from gateway.store.notices import NoticeWrites
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
 __all__ = ["Transaction"]
 
 
-class Transaction(AdjacencyWrites, AliasWrites, DeliveryWrites, HeardWrites, NoticeWrites, Retention, Reader):
+class Transaction(
+    AdjacencyWrites, AliasWrites, DeliveryWrites, ForgetWrites, HeardWrites, NoticeWrites, Retention, Reader
+):
     """Reads and writes of one transaction. Made by `Database.transaction` only."""
 
     _household_changed = False
@@ -102,6 +105,7 @@ class Transaction(AdjacencyWrites, AliasWrites, DeliveryWrites, HeardWrites, Not
             self.set_status(pet.id, pet.status, valid_from_ms=valid_from_ms)
         for device in household.devices:
             self._upsert("device", id=device.id, kind=device.kind, name=device.name, aliases=pack_list(device.aliases))
+            self.remember(device.id)
         for place in household.places:
             self._upsert("place", id=place.id, name=place.name, kind=place.kind, aliases=pack_list(place.aliases))
         for person in household.people:
@@ -123,13 +127,23 @@ class Transaction(AdjacencyWrites, AliasWrites, DeliveryWrites, HeardWrites, Not
         )
 
     def save_food(self, food: str, name: str, *, kind: str, code: str | None, aliases: tuple[str, ...]) -> None:
-        """A food or medicine by id; a known product code is never erased by a later None."""
+        """A food or medicine by id, as the owner names it; a known product code is never erased by a later None."""
         self._household_changed = True
         self._db.execute(
             "INSERT INTO food (id, name, kind, code, aliases) VALUES (:id, :name, :kind, :code, :aliases) "
             "ON CONFLICT (id) DO UPDATE SET name = excluded.name, code = coalesce(excluded.code, food.code), "
+            "product = iif(excluded.code IS NULL, product, NULL), owned = 1, "
             "aliases = CASE excluded.aliases WHEN '[]' THEN food.aliases ELSE excluded.aliases END",
             {"id": food, "name": name, "kind": kind, "code": code, "aliases": pack_list(aliases)},
+        )
+
+    def save_product(self, food: str, name: str, *, code: str) -> None:
+        """The food a product is, by id: entered where nobody named it, else known by that code as well."""
+        self._household_changed = True
+        self._db.execute(
+            "INSERT INTO food (id, name, kind, product, owned) VALUES (:id, :name, 'food', :code, 0) "
+            "ON CONFLICT (id) DO UPDATE SET product = excluded.product",
+            {"id": food, "name": name, "code": code},
         )
 
     def set_status(self, pet: str, status: PetStatus, *, valid_from_ms: int) -> None:
@@ -443,7 +457,10 @@ class Transaction(AdjacencyWrites, AliasWrites, DeliveryWrites, HeardWrites, Not
         ]
         for record, _ in stale:
             self._db.execute("DELETE FROM edge WHERE record = ?", (record,))
-            self._db.execute("DELETE FROM record WHERE id = ?", (record,))
+            self._db.execute(
+                "DELETE FROM record WHERE id = :id AND NOT EXISTS (SELECT 1 FROM answer_cites WHERE record = :id)",
+                {"id": record},
+            )
         self._db.execute(
             f"DELETE FROM evidence WHERE edge IN (SELECT record FROM edge WHERE relation IN ({marks}))",
             prefixes,

@@ -8,6 +8,7 @@ colour. Nothing here is ever green.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import date
 from urllib.parse import quote
@@ -24,7 +25,16 @@ from gateway.ontology.load import load
 from gateway.store.reads import Reader
 from gateway.stored import FloorNotice
 
-__all__ = ["OF_DEVICES", "NoticeCard", "Said", "changed_words", "notice_cards", "said_of", "standing_floors"]
+__all__ = [
+    "OF_DEVICES",
+    "NoticeCard",
+    "Said",
+    "changed_words",
+    "forgotten_words",
+    "notice_cards",
+    "said_of",
+    "standing_floors",
+]
 
 _MONTHS = (
     "January",
@@ -136,6 +146,20 @@ def changed_words(reader: Reader, answer: int) -> tuple[str, ...]:
     """The sentences about verdicts of a stored answer that late records made another word."""
     home = reader.household()
     return tuple(changed_text(told, home, load()) for told in reader.changed_verdicts(answer=answer))
+
+
+def forgotten_words(reader: Reader, answer: int) -> tuple[str, ...]:
+    """What a stored answer cites of sources that were forgotten since, a sentence a source."""
+    zones = reader.household().zones
+    counted: dict[tuple[int, str], int] = defaultdict(int)
+    for grave in reader.forgotten_of(answer):
+        counted[grave.forgotten_ms, grave.what] += 1
+    return tuple(
+        f"On {day(local_day(at_ms, zones))} you had {what} forgotten. "
+        f"{count} of the records this answer stands on {'is' if count == 1 else 'are'} gone with it; "
+        "the answer stands as it was said."
+        for (at_ms, what), count in sorted(counted.items())
+    )
 
 
 def _told_otherwise(reader: Reader, home: Household, pet: Pet, *, now_ms: int) -> tuple[Said, ...]:

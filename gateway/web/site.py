@@ -28,7 +28,7 @@ from gateway.web.doorkeeper import HEADERS, Doorkeeper
 from gateway.web.draw import draw_trend
 from gateway.web.forms import Forms
 from gateway.web.learning import read_learning
-from gateway.web.notices import changed_words
+from gateway.web.notices import changed_words, forgotten_words
 from gateway.web.radio import radio_page
 from gateway.web.render import asset, page
 from gateway.web.services import Services, is_number
@@ -109,7 +109,7 @@ class _Pages:
                 view=view,
                 asked=when(view.as_of_ms, reader.household()),
                 restated=tuple(link_to(reader, ref) for ref in reader.restated(number)),
-                changed=changed_words(reader, number),
+                changed=(*changed_words(reader, number), *forgotten_words(reader, number)),
                 numbers={receipt.claim: place for place, receipt in enumerate(view.receipts, start=1)},
                 hypotheses={receipt.claim: _named(receipt.hypotheses(), reader) for receipt in view.receipts},
                 sources={receipt.claim: sources(reader, receipt.refs, receipt.window) for receipt in view.receipts},

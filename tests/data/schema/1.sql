@@ -5,7 +5,7 @@ CREATE TABLE "_sqlite_migrations" (
    "name" TEXT,
    "applied_at" TEXT
 );
-INSERT INTO "_sqlite_migrations" VALUES(1,'scentwalk','step_1_the_whole_way','2026-11-30 23:39:37.012132+00:00');
+INSERT INTO "_sqlite_migrations" VALUES(1,'scentwalk','step_1_the_whole_way','2026-12-01 00:11:44.792545+00:00');
 CREATE TABLE adjacency (
         id INTEGER PRIMARY KEY CHECK (id = 1), view TEXT NOT NULL, crc INTEGER NOT NULL,
         arrays BLOB NOT NULL, names BLOB NOT NULL, rows BLOB NOT NULL, parallels BLOB NOT NULL
@@ -146,10 +146,13 @@ CREATE TABLE followed (
     ) STRICT, WITHOUT ROWID;
 CREATE TABLE food (
         id TEXT PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL DEFAULT 'food', code TEXT,
-        aliases TEXT NOT NULL DEFAULT '[]'
+        aliases TEXT NOT NULL DEFAULT '[]', product TEXT, owned INTEGER NOT NULL DEFAULT 1 CHECK (owned IN (0, 1))
     ) STRICT, WITHOUT ROWID;
-INSERT INTO "food" VALUES('acme_chicken','Acme Chicken','food','4006381333931','[]');
-INSERT INTO "food" VALUES('apoquel','Apoquel','medicine',NULL,'[]');
+INSERT INTO "food" VALUES('acme_chicken','Acme Chicken','food','4006381333931','[]',NULL,1);
+INSERT INTO "food" VALUES('apoquel','Apoquel','medicine',NULL,'[]',NULL,1);
+CREATE TABLE forgotten (
+        sender TEXT PRIMARY KEY, device TEXT NOT NULL, forgotten_ms INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
 CREATE TABLE frame (
         record INTEGER PRIMARY KEY REFERENCES record(id),
         device TEXT NOT NULL, boot INTEGER, seq INTEGER, kind TEXT NOT NULL,
@@ -241,7 +244,7 @@ INSERT INTO "mark" VALUES('tracker-max',1,12,0);
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 INSERT INTO "meta" VALUES('clock_source','system');
 INSERT INTO "meta" VALUES('country','US');
-INSERT INTO "meta" VALUES('household_copy','466d144d {"zone":[[0,"America/New_York"]],"pet":[["luna","Luna","cat",null,null,null,null,"[\"Лу́на\",\"lulu\"]"],["max","Max","dog","golden_retriever","2021-03-04","m",1,"[]"]],"pet_status":[["luna",0,"home"],["luna",1780372800000,"away"],["max",0,"home"]],"device":[["bowl-max","food_bowl","Max''s bowl","[\"the bowl\"]"],["tracker-max","tracker","collar","[]"]],"binding":[["bowl-max","max",0,null],["tracker-max","max",0,null]],"place":[["bellas","Bella''s","kennel","[]"]],"person":[["vet","Dr. Wu","vet","555-0100"]],"food":[["acme_chicken","Acme Chicken","food","4006381333931","[]"],["apoquel","Apoquel","medicine",null,"[]"]]}');
+INSERT INTO "meta" VALUES('household_copy','03071d74 {"zone":[[0,"America/New_York"]],"pet":[["luna","Luna","cat",null,null,null,null,"[\"Лу́на\",\"lulu\"]"],["max","Max","dog","golden_retriever","2021-03-04","m",1,"[]"]],"pet_status":[["luna",0,"home"],["luna",1780372800000,"away"],["max",0,"home"]],"device":[["bowl-max","food_bowl","Max''s bowl","[\"the bowl\"]"],["tracker-max","tracker","collar","[]"]],"binding":[["bowl-max","max",0,null],["tracker-max","max",0,null]],"place":[["bellas","Bella''s","kennel","[]"]],"person":[["vet","Dr. Wu","vet","555-0100"]],"food":[["acme_chicken","Acme Chicken","food","4006381333931","[]",null,1],["apoquel","Apoquel","medicine",null,"[]",null,1]]}');
 CREATE TABLE part (device TEXT PRIMARY KEY, whole TEXT NOT NULL, mark TEXT NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE person (
         id TEXT PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL, phone TEXT
@@ -385,6 +388,9 @@ CREATE TABLE text_record (
     ) STRICT;
 INSERT INTO "text_record" VALUES(71,'9f8e7d6c',NULL,NULL,NULL,'passage',NULL,'Skin','Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. Chicken may cause a food allergy. ','[]',1808265313);
 INSERT INTO "text_record" VALUES(73,NULL,'max',1780286400000,NULL,'note',NULL,'Visit','Weight 31 kg, ears clean.','[]',2320561670);
+CREATE TABLE tombstone (
+        record INTEGER PRIMARY KEY REFERENCES record(id), what TEXT NOT NULL, forgotten_ms INTEGER NOT NULL
+    ) STRICT;
 CREATE TABLE vertex (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, label TEXT) STRICT;
 INSERT INTO "vertex" VALUES(1,'species:chicken','chicken');
 INSERT INTO "vertex" VALUES(2,'condition:food_allergy',NULL);
