@@ -67,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     record.add_argument("ref", metavar="REF", help="such as day:max.scratching/2026-07-08")
 
     _add_writing(add)
+    _add_keeping(add)
     serving = add("serve", "Run the hub: broker link, learning, page.")
     serving.add_argument("--web-port", type=int, metavar="PORT", help="the page's port (default: the configuration's)")
 
@@ -112,6 +113,8 @@ def _add_writing(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     undo = add("undo", "Take a mark back.")
     undo.add_argument("number", type=int)
 
+
+def _add_keeping(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     forgetting = add("forget", "Take a device, a document or a pet out of everything, as if it had never been there.")
     forgetting.add_argument("kind", choices=("device", "document", "pet"))
     forgetting.add_argument("id", nargs="?", help="which one; without it, those there are")

@@ -507,8 +507,7 @@ class Gateway:
         done = self._in_writer(lambda tx: run_command(tx, name, args, now_ms=self.clock.now_ms()))
         if self.radio is not None:
             self._load_radio_keys()
-        if name == "forget":
-            self._conversations.clear()  # they may speak of what is gone
+        self._conversations = {} if name == "forget" else self._conversations  # they may speak of what is gone
         self._loop.call_soon_threadsafe(self._changed.set)
         self._loop.call_soon_threadsafe(self._committed.set)
         return done

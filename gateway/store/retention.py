@@ -31,7 +31,7 @@ has queued belongs to it or to yesterday."""
 KEPT_KINDS = ("food_set", "weight")
 """Never purged: what was fed when follows from the one, a weight adds up to nothing. Both are
 a few rows a week."""
-CITING = ("answer_cites", "evidence", "floor_cites")
+CITING = ("answer_cites", "evidence", "floor_cites", "tombstone")
 """The tables that cite a record in their column ``record``; whatever they cite stays."""
 
 _PURGEABLE = (
