@@ -387,6 +387,19 @@ def test_a_bowl_two_pets_shared_is_never_the_own_bowl_of_the_one_that_is_left(tm
     assert "scentwalk device bind bowl-max --pets luna" in said
 
 
+def test_daily_sums_that_cannot_be_told_apart_go_whole_and_the_days_after_are_summed_anew(full, tmp_path):
+    path = copied(full, tmp_path)
+    with Database(path) as database:
+        with database.transaction() as tx:
+            tx.seal(until_ms=T0 + DAY)
+            said = run(tx, "forget", kind="device", id="tracker-old").text
+        with database.snapshot() as reader:
+            worn = [day for day in reader.every_day() if day.series == "max.scratching"]
+    assert [(day.date, day.late, sum(day.sums)) for day in worn] == [("2026-06-02", None, 8 * 901)]
+    assert "cannot be told apart, and go whole" in said
+    assert verify(path).is_sound
+
+
 # --- all or nothing ------------------------------------------------------------------------------
 
 
