@@ -22,7 +22,7 @@ from gateway.ask.records import heading, open_record, record_text
 from gateway.config import load as load_config
 from gateway.errors import ConfigError, ImportRefused, ScentwalkError
 from gateway.links.clock import SystemClock
-from gateway.links.profileset import check_file, load_profiles, shipped
+from gateway.links.profileset import check_file, doubts, load_profiles, shipped
 from gateway.measure.days import local_day
 from gateway.model import RecordRef
 from gateway.ontology.kept import KeptAliases
@@ -361,6 +361,8 @@ def _profile(options: argparse.Namespace, config: Config) -> int:
         print(f"{made.id}, version {made.version}: {made.name}. Nothing is wrong with it.")
         for topic in made.match.topics:
             print(f"  listens to {topic}")
+        for doubt in doubts(made):
+            print(f"  is it meant? {doubt}")
         return 0
     used = load_profiles(enabled=config.profiles.enabled, folder=config.profiles.path)
     known = {name: check_file(path) for name, path in shipped().items()}
@@ -415,7 +417,9 @@ def _device(options: argparse.Namespace, config: Config) -> int:
             f"{device.id}: {device.name} ({device.kind}), serves {pets}{'' if device.id in heard else ', never heard'}"
         )
     for stranger in sorted(set(heard) - known):
-        print(f"{stranger}: heard, but serves no pet yet; its records are kept. scentwalk device bind {stranger} ...")
+        kind = "" if stranger in {sender.id for sender in senders} else " --kind KIND"
+        bind = f"scentwalk device bind {stranger} --pets ID{kind}"
+        print(f"{stranger}: heard, but serves no pet yet; its records are kept. {bind}")
     for sender in senders:
         if sender.replaces is not None:
             print(

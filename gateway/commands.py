@@ -331,11 +331,10 @@ def _bind(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
     home = tx.household()
     sender = tx.source(device)
     if all(device != known.id for known in home.devices):
-        kind = _need(args, "kind") if sender is None else args.get("kind") or sender.kind
+        kind = args.get("kind") or ("" if sender is None else sender.kind)
         if kind not in load().device_kinds:
-            raise ImportRefused(
-                "command", f"must be one of {', '.join(load().device_kinds)}, is {kind!r}", field="kind"
-            )
+            told = f"is {kind!r}" if kind else f"is absent, and nothing was heard that says what {device} is"
+            raise ImportRefused("command", f"must be one of {', '.join(load().device_kinds)}; {told}", field="kind")
         try:
             added = Device(device, kind, device.replace("_", " "))
         except ValueError as problem:
@@ -348,7 +347,20 @@ def _bind(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
     _answered(tx, device, now_ms)
     Rollups(load()).rebuild(tx, tx.household(), (device, *replaced))
     since = local_clock(at_ms, home.zones)
-    return Done(f"{device} serves {', '.join(sorted(pets))} from {since:%Y-%m-%d %H:%M} on.")
+    served = f"{device} serves {', '.join(sorted(pets))} from {since:%Y-%m-%d %H:%M} on."
+    return Done(f"{served}{_before(tx, home, device, at_ms)}")
+
+
+def _before(tx: Transaction, home: Household, device: str, at_ms: int) -> str:
+    """What a device that was heard before it served anybody still holds, and how to take it in."""
+    heard_ms = tx.first_heard(device)
+    if heard_ms is None or heard_ms >= at_ms or any(known.device == device for known in home.bindings):
+        return ""
+    first = local_clock(heard_ms, home.zones)
+    return (
+        f" What it sent since {first:%Y-%m-%d %H:%M} is no pet's; "
+        f"to take it in as well, bind it again with --at {first:%Y-%m-%dT%H:%M}."
+    )
 
 
 def _answered(tx: Transaction, device: str, now_ms: int) -> None:
@@ -363,8 +375,12 @@ def _replace(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
     home = tx.household()
     senders = [source for source in tx.sources() if new in (source.id, source.device)]
     if not senders or new == old:
-        known = ", ".join(source.id for source in tx.sources() if source.replaces) or "none"
-        raise ImportRefused("command", f"must be a sender that is asked about ({known}), is {new!r}", field="device")
+        known = ", ".join(source.id for source in tx.sources() if source.replaces) or "none is asked about now"
+        raise ImportRefused(
+            "command",
+            f"must be a sender that a profile heard ({known}) and another than the old, is {new!r}",
+            field="device",
+        )
     if all(device.id != old for device in home.devices):
         raise ImportRefused("command", f"must be a device of this home, is {old!r}", field="old")
     if home.bindings_at(new, now_ms):

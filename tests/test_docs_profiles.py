@@ -36,6 +36,18 @@ def test_the_example_is_a_profile_and_its_message_makes_the_rows_it_says(tmp_pat
     assert made == said.splitlines()
 
 
+def test_the_fountains_counter_makes_one_row_of_what_it_rose_by(tmp_path):
+    (text,), (payloads,) = fences(TOLD, "toml fountain"), fences(TOLD, "json fountain")
+    path = tmp_path / "fountain.toml"
+    path.write_text(text, "utf-8")
+    with home_at(tmp_path / "hub.db") as database:
+        for payload in payloads.splitlines():
+            raw = mqtt("tele/fountain/SENSOR", payload.encode(), T1)
+            hear(database, raw, profiles=ProfileSet([check_file(path)]))
+        (row,) = rows(database)
+    assert (row.kind, row.device, row.amount, row.set_aside) == ("meal", "fountain", 45_000, None)
+
+
 def test_every_shipped_profile_is_told_with_what_it_listens_to():
     told = {row[0].strip("`"): row[2] for row in table_rows(section(TOLD, "## The ones that come with the hub"))}
     expected = {}

@@ -16,7 +16,7 @@ from gateway.__main__ import main
 from gateway.ask.ask import ask
 from gateway.ask.records import open_record
 from gateway.commands import run_command
-from gateway.errors import ConfigError
+from gateway.errors import ConfigError, ImportRefused
 from gateway.links.clock import SystemClock
 from gateway.links.heard import move_heard
 from gateway.links.hubclock import ClockSet
@@ -537,13 +537,19 @@ values = { weight = { from = "kg", unit = "kg" } }
         ("version = 1", 'version = "1"', "version: must be an integer from 1 to 1000000, is '1'"),
         ('id = "mine"', "", "id: must be 1 to 32 of a-z, 0-9 and -, is absent"),
         ('replay = "live"', 'replay = "events"', "dedupe: must be a table with a key"),
-        ('unit = "kg"', 'unit = "stone"', "event[0].values.weight.unit: must be one of mg, g, kg, lb, oz, is 'stone'"),
+        ('unit = "kg"', 'unit = "stone"', "event[0].values.weight.unit: must be one of mg, g, kg, lb, oz, ml, is 'stone'"),
         ('from = "kg"', "from = 7", "event[0].values.weight.from: must be a path"),
         ("weight = {", "height = {", "event[0].values.height: must be one of weight; this key is not known"),
         ('kind = "weight"', 'kind = "mood"', "event[0].kind: must be one of meal, refill"),
-        ("mine/{node}/weight", "#", "match.topics: must be a list of topics"),
-        ("mine/{node}/weight", "{a}/{b}", "match.topics: must be a list of topics"),
-        ("mine/{node}/weight", "scentwalk/1/{d}/up", "match.topics: must be a list of topics"),
+        ("mine/{node}/weight", "#", "(for a level that anything fits write {name}, not + or #)"),
+        ("mine/{node}/weight", "mine/+/weight", "(for a level that anything fits write {name}, not + or #)"),
+        ("mine/{node}/weight", "/mine/{node}/weight", "(a level between two / is empty)"),
+        ("mine/{node}/weight", "mine/{Node}/weight", "(a {name} is a whole level, of a-z and _)"),
+        ("mine/{node}/weight", "{a}/{b}", "(at least one level is a text)"),
+        ("mine/{node}/weight", "scentwalk/1/{d}/up", "(scentwalk/ and $ are the hub's and the broker's own)"),
+        ("{topic.node}", "{topic.nod}", "source: topic.NAME must be a level the topics name (node), is 'topic.nod'"),
+        ('replay = "live"', 'replai = "live"', "this key is not known, is replay meant?"),
+        ('unit = "kg"', 'unit = "kg", low = 9, high = 1', "event[0].values.weight.low: must be at most high, which is 1"),
         ("{topic.node}", "{topic.node", "source.id: must be a text in which {path} stands for a field"),
         ("[match]", "[matches]", "matches: must be one of id, version"),
         ('device_kind = "scale"', 'device_kind = "robot"', "device_kind: must be one of food_bowl"),
@@ -567,6 +573,29 @@ def test_a_good_profile_is_said_to_be_good(tmp_path, capsys):
     assert "mine, version 1: My scale. Nothing is wrong with it." in capsys.readouterr().out
 
 
+def test_a_level_of_the_topic_that_is_asked_for_in_the_message_is_doubted(tmp_path, capsys):
+    (tmp_path / "mine.toml").write_text(GOOD.replace("{topic.node}", "{node}"), "utf-8")
+    assert main(["profile", "check", str(tmp_path / "mine.toml")]) == 0
+    told = capsys.readouterr().out
+    assert "is it meant? source.id takes {node} from the message; the level of the topic is {topic.node}" in told
+
+
+def test_a_device_bound_after_it_was_heard_says_how_to_take_in_what_it_sent(database):
+    attic = PETKIT.replace("hall", "attic")
+    hear(database, mqtt(attic, PETKIT_VISIT, T3))
+    said = command(database, "bind", device="petkit-attic", pets="luna", at_ms=T3 + HOUR)
+    assert "is no pet's; to take it in as well, bind it again with --at 2026-07-22T12:02." in said
+    command(database, "bind", device="petkit-attic", pets="luna", at="2026-07-22T12:02", at_ms=T3 + HOUR)
+    assert day(database, "luna.litter", "2026-07-22").n == 1
+    again = command(database, "bind", device="petkit-attic", pets="max", at_ms=T3 + 2 * HOUR)
+    assert "--at" not in again
+
+
+def test_a_device_nobody_heard_needs_its_kind_and_is_told_which_there_are(database):
+    with pytest.raises(ImportRefused, match=r"must be one of food_bowl, .*; is absent, and nothing was heard"):
+        command(database, "bind", device="stranger", pets="luna")
+
+
 def test_one_bad_profile_stops_no_other_and_is_told_on_every_page(tmp_path):
     (tmp_path / "mine.toml").write_text(GOOD, "utf-8")
     (tmp_path / "worse.toml").write_text(GOOD.replace("json", "xml"), "utf-8")
@@ -586,7 +615,8 @@ def test_an_owners_profile_stands_in_place_of_the_shipped_one_of_its_id(tmp_path
 
 
 def test_of_two_profiles_that_fit_the_more_exact_one_reads(database):
-    wide = read_profile(GOOD.replace("mine/{node}/weight", "{any}/sensor/{what}/state"), source="wide")
+    wide = GOOD.replace("mine/{node}/weight", "{any}/sensor/{what}/state").replace("{topic.node}", "{topic.any}")
+    wide = read_profile(wide, source="wide")
     both = ProfileSet([wide, *ALL.profiles])
     assert "+/sensor/bowl_weight/state" not in both.topics  # the wider filter covers it: heard once
     raw = next(iter(scale_samples((300, 2))))

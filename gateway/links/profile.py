@@ -42,6 +42,7 @@ UNITS: dict[str, dict[str, tuple[Decimal, Decimal]]] = {
         "kg": (Decimal(1_000_000), Decimal(0)),
         "lb": (Decimal("453592.37"), Decimal(0)),
         "oz": (Decimal("28349.523125"), Decimal(0)),
+        "ml": (Decimal(1000), Decimal(0)),
     },
     "ms": {
         "ms": (Decimal(1), Decimal(0)),
@@ -59,7 +60,8 @@ UNITS: dict[str, dict[str, tuple[Decimal, Decimal]]] = {
     "state": {"state": (Decimal(1), Decimal(0))},
     "flags": {"flags": (Decimal(1), Decimal(0))},
 }
-"""Stored unit -> unit of the device -> (factor, then addend). A pound is 453.59237 g (1959)."""
+"""Stored unit -> unit of the device -> (factor, then addend). A pound is 453.59237 g (1959), a
+millilitre one of water."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,9 +75,9 @@ class _Table:
     def known(self, *keys: str) -> None:
         for key in self.found:
             if key not in keys:
-                raise ImportRefused(
-                    self.source, f"must be one of {', '.join(keys)}; this key is not known", field=self.at(key)
-                )
+                near = [known for known in keys if _shorter(key) & _shorter(known)]
+                told = f"; this key is not known{f', is {near[0]} meant?' if near else ''}"
+                raise ImportRefused(self.source, f"must be one of {', '.join(keys)}{told}", field=self.at(key))
 
     def text(self, key: str, rule: str = "a text", holds: Callable[[str], bool] = bool) -> str:
         value = self.found.get(key)
@@ -144,6 +144,11 @@ class _Table:
         if any("{" in piece or "}" in piece for piece in texts) or not all(_PATH.match(path) for path in paths):
             raise self.refuse(key, "a text in which {path} stands for a field")
         return Template(texts, paths)
+
+
+def _shorter(word: str) -> set[str]:
+    """A word, and it without any one letter: two words one slip apart share one of these."""
+    return {word, *(word[:at] + word[at + 1 :] for at in range(len(word)))}
 
 
 def read_profile(text: str, *, source: str) -> Profile:
@@ -241,8 +246,25 @@ def _check_whole(top: _Table, made: Profile) -> None:
         raise top.refuse("dedupe", f"a table with a key: replay {made.replay!r} says that messages come again")
     if made.reply is not None and _hears(made, made.reply.topic):
         raise top.refuse("reply", "a table with a topic that the profile does not listen to itself")
+    _check_topic_names(top, made)
     if made.items is not None and made.codec not in ("json", "msgpack"):
         raise top.refuse("items", "absent: only json and msgpack hold lists")
+
+
+def _check_topic_names(top: _Table, made: Profile) -> None:
+    """A ``topic.name`` no topic has would leave every message unread."""
+    names = {level[1:-1] for topic in made.match.topics for level in topic.split("/") if level.startswith("{")}
+    used = {
+        "source": made.source.paths if made.source is not None else (),
+        "dedupe": tuple(path for key in made.keys for path in key.paths),
+        "event": tuple(path for rule in made.events for _, value in rule.values for _, path in value.terms),
+    }
+    for key, paths in used.items():
+        for path in paths:
+            head, _, name = path.partition(".")
+            if head == "topic" and name and name not in names and made.transport == "mqtt":
+                has = f"a level the topics name ({', '.join(sorted(names)) or 'they name none'})"
+                raise ImportRefused(top.source, f"topic.NAME must be {has}, is {path!r}", field=key)
 
 
 def _keys(dedupe: _Table) -> tuple[Template, ...]:
@@ -285,8 +307,13 @@ def _match(top: _Table, transport: str) -> Match:
     require = table.paths("require")
     if transport == "mqtt":
         topics = table.found.get("topics")
-        if not isinstance(topics, list) or not topics or not all(_is_topic(topic) for topic in topics):
-            raise table.refuse("topics", "a list of topics such as home/{gateway}/state, each level a text or a {name}")
+        faults = [_topic_fault(topic) for topic in topics] if isinstance(topics, list) else []
+        if not faults or any(faults):
+            fault = next((f" ({fault})" for fault in faults if fault), "")
+            raise table.refuse(
+                "topics", f"a list of topics such as home/{{gateway}}/state, each level a text or a {{name}}{fault}"
+            )
+        assert isinstance(topics, list)
         return Match(topics=tuple(topics), require=require)
     if ("service" in table.found) == ("manufacturer" in table.found):
         raise top.refuse("match", "a table with a service or a manufacturer, one of them")
@@ -298,12 +325,21 @@ def _match(top: _Table, transport: str) -> Match:
     return Match(service=_BASE_UUID.format(service) if len(service) == 4 else service, require=require)
 
 
-def _is_topic(topic: object) -> bool:
-    if not isinstance(topic, str) or topic.startswith(("scentwalk/", "$")):
-        return False
+def _topic_fault(topic: object) -> str | None:
+    """What is wrong with a topic, or None."""
+    if not isinstance(topic, str):
+        return "a topic is a text"
+    if topic.startswith(("scentwalk/", "$")):
+        return "scentwalk/ and $ are the hub's and the broker's own"
     levels = topic.split("/")
+    if any(level in ("+", "#") for level in levels):
+        return "for a level that anything fits write {name}, not + or #"
+    if not all(levels):
+        return "a level between two / is empty"
+    if not all(_LEVEL.match(level) for level in levels):
+        return "a {name} is a whole level, of a-z and _"
     # A first level that anything fits would have the hub hear the whole broker, Wire 1 included.
-    return all(_LEVEL.match(level) for level in levels) and not all(level.startswith("{") for level in levels)
+    return "at least one level is a text" if all(level.startswith("{") for level in levels) else None
 
 
 def _condition(table: _Table) -> Condition:
@@ -439,6 +475,9 @@ def _value(table: _Table, stored: str) -> Value:
         kind = table.one_of("counter", ("day", "total", "modulus"))
         modulus = table.integer("modulus", 2, 2**53) if kind == "modulus" else None
         counter = Counter(kind, modulus, table.integer("jitter", 0, 10**9, 0))
+    low, high = table.number("low"), table.number("high")
+    if low is not None and high is not None and low > high:
+        raise table.refuse("low", f"at most high, which is {high}")
     unknown = table.found.get("unknown", [])
     if not isinstance(unknown, list) or not all(_is_scalar(value) for value in unknown):
         raise table.refuse("unknown", "a list of the values that mean: not known")
@@ -447,8 +486,8 @@ def _value(table: _Table, stored: str) -> Value:
         unit=table.one_of("unit", tuple(units), stored),
         scale=Decimal(1) if scale is None else scale,
         unknown=frozenset(_plain(value) for value in unknown),
-        low=table.number("low"),
-        high=table.number("high"),
+        low=low,
+        high=high,
         words=tuple((word, words.integer(word, -(2**31), 2**31)) for word in words.found),
         counter=counter,
     )

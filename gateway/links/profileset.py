@@ -21,7 +21,7 @@ from gateway.links.profileread import read_profile
 from gateway.model import RawFrame
 from gateway.ontology.load import load as load_ontology
 
-__all__ = ["Claim", "ProfileSet", "check_file", "load_profiles", "shipped"]
+__all__ = ["Claim", "ProfileSet", "check_file", "doubts", "load_profiles", "shipped"]
 
 _SHIPPED = Path(__file__).with_name("profiles")
 _MOST_BYTES = 65_536
@@ -152,6 +152,18 @@ def check_file(path: Path) -> Profile:
             str(path), f"must be one of {', '.join(kinds)}, is {made.device_kind!r}", field="device_kind"
         )
     return made
+
+
+def doubts(made: Profile) -> tuple[str, ...]:
+    """What can be read and is seldom meant: a level of the topic asked for in the message."""
+    names = {level[1:-1] for topic in made.match.topics for level in topic.split("/") if level.startswith("{")}
+    used = [("source.id", path) for path in (() if made.source is None else made.source.paths)]
+    used += [("dedupe.key", path) for key in made.keys for path in key.paths]
+    return tuple(
+        f"{key} takes {{{path}}} from the message; the level of the topic is {{topic.{path}}}"
+        for key, path in used
+        if path in names
+    )
 
 
 def load_profiles(*, enabled: tuple[str, ...], folder: Path | None) -> ProfileSet:
