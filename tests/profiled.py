@@ -20,8 +20,8 @@ HOME = Household(
     pets=(Pet("luna", "Luna", "cat"), Pet("max", "Max", "cat"), Pet("musli", "Müsli 🐈 O'Malley", "cat")),
     devices=(
         Device("petkit-hall", "litter_box", "hall box"),
-        Device("aqara-feeder", "food_bowl", "feeder"),
-        Device("plaf203-af01", "food_bowl", "PetLibro"),
+        Device("aqara-feeder", "feeder", "feeder"),
+        Device("plaf203-af01", "feeder", "PetLibro"),
         Device("scale", "scale", "kitchen scale"),
         Device("kitchen-bowl", "food_bowl", "kitchen bowl"),
     ),

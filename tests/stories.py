@@ -96,7 +96,7 @@ def _matches(claim: dict[str, Any], wanted: dict[str, Any]) -> bool:
         "class": lambda value: claim["class"] == value,
         "series": lambda value: any(name.endswith(f".{_NOUNS.get(value, value)}") for name in about),
         "window": lambda value: claim["window"] is not None and claim["window"]["label"] == value,
-        "ref": lambda value: bool(claim["refs"]) and all(ref.startswith(f"{value}:") for ref in claim["refs"]),
+        "ref": lambda value: any(ref.startswith(f"{value}:") for ref in claim["refs"]),  # energy cites its labels too
         "verdict": lambda value: value in _verdicts(claim),
         "head": lambda value: value in about,
         "tail": lambda value: value in about,

@@ -29,8 +29,10 @@ def home(tmp_path):
                     devices=(
                         Device("petkit-hall", "litter_box", "hall box"),
                         Device("petkit-attic", "litter_box", "attic"),
+                        Device("plaf203-af01", "feeder", "feeder"),
                     ),
                     bindings=(
+                        Binding("plaf203-af01", frozenset({"luna"}), 0),
                         Binding("petkit-hall", frozenset({"luna"}), 0),
                         Binding("petkit-attic", frozenset({"luna", "milo"}), 0),
                     ),
@@ -97,3 +99,18 @@ def test_what_was_seen_is_said_again_after_three_more(home):
     assert [one.answer for one in told(home, 51)] == ["seen"]
     hear(home, visit(60, used=False))
     assert [one.answer for one in told(home, 61)] == [None]
+
+
+def test_the_silence_of_a_box_that_speaks_at_visits_alone_says_nothing(home):
+    hear(home, visit(0, used=True))
+    assert told(home, 26 * 60) == ()
+
+
+def test_a_feeder_of_portions_is_no_bowl_that_nobody_ate_from(home):
+    told_ms = EVENING + MINUTE
+    end = {"cmd": "GRAIN_OUTPUT_EVENT", "msgId": "a", "finished": True, "type": 2, "actualGrainNum": 1}
+    end |= {"expectGrainNum": 1, "execTime": told_ms, "execStep": "GRAIN_END", "ts": told_ms}
+    hear(home, mqtt("dl/PLAF203/AF01/device/event/post", json.dumps(end).encode(), told_ms))
+    assert told(home, 48 * 60) == ()
+    with home.snapshot() as reader:
+        assert {series.property for series in reader.all_series()} == {"portions"}

@@ -332,18 +332,18 @@ def test_a_changed_profile_restates_days_and_answers_and_keeps_every_reference(d
     for n, grams in enumerate((10, 20, 40)):
         state = changed(AQARA_STATE, portions_per_day=grams // 10, weight_per_day=grams)
         hear(database, mqtt(AQARA, state, T1 + n * HOUR))
-    cited = next(row for row in rows(database) if row.kind == "refill")
-    restated = RecordRef("day:max.refill/2026-08-10")
+    cited = next(row for row in rows(database) if row.kind == "dispensed")
+    restated = RecordRef("day:max.portions/2026-08-10")
     with database.transaction() as tx:
         number = tx.save_answer(asked_ms=T1 + 2 * DAY, question="?", body="{}", cites=(cited.ref, restated), told=())
-    mine = edited("aqara-c1", ("version = 1", "version = 2"), ('unit = "g", counter', 'unit = "oz", counter'))
+    mine = edited("aqara-c1", ("version = 1", "version = 2"), ('from = "portions_per_day"', 'from = "weight_per_day"'))
     (done,) = again(database, mine)
     assert (done.new, done.changed, done.gone, done.days) == (0, 2, 0, 1)
-    assert day(database, "max.refill", "2026-08-10").total == 850_486
+    assert day(database, "max.portions", "2026-08-10").total == 30
     with database.snapshot() as reader:
         assert set(reader.restated(number)) == {cited.ref, restated}
         assert reader.origin(cited.ref).version == 2
-        assert reader.frame(cited.ref).amount == 283_495
+        assert reader.frame(cited.ref).amount == 10
     assert again(database, mine) == []
 
 

@@ -185,7 +185,9 @@ def test_day_counters_of_an_aqara_feeder_count_what_they_rose_by_and_start_anew_
         ("dispensed", 2, 4 * HOUR),
     ]
     assert [amount for kind, amount, _ in found if kind == "refill"] == [20_000, 10_000, 20_000]
-    assert day(database, "max.refill", "2026-08-10").total == 50_000
+    assert day(database, "max.portions", "2026-08-10").total == 5
+    # Its grams are portions times a setting: kept as told, never a weight of food that was measured.
+    assert [day(database, f"max.{noun}", "2026-08-10") for noun in ("refill", "intake", "meals")] == [None] * 3
 
 
 def test_a_lamp_on_the_same_topics_is_counted_and_nothing_else(database):

@@ -434,6 +434,8 @@ class _Watched:
         kinds = frozenset(kind.id for kind in self.ontology.device_kinds.values() if kind.floor)
         found = []
         for device in self.devices(kinds):
+            if self.tx.last_frame(device.id, before_ms=self.now_ms + 1, kind="beat") is None:
+                continue  # it speaks only when something happens: its silence says nothing
             heard = self.tx.last_heard(device.id, until_ms=self.now_ms)
             floor = None if heard is None else silence_floor(now_ms=self.now_ms, last_heard_ms=_minute(heard[0]))
             if heard is not None and floor is not None:
