@@ -84,7 +84,7 @@ def test_every_codec_replay_unit_and_kind_of_row_is_told():
 
 def test_every_reason_of_a_dead_letter_is_told():
     reasons = set()
-    for name in ("codecs", "profiled", "quantities", "instants", "streams", "advertised", "profileset"):
+    for name in ("codecs", "profiled", "quantities", "instants", "streams", "advertised", "profileset", "identity"):
         code = (LINKS / f"{name}.py").read_text("utf-8")
         reasons |= set(re.findall(r'PayloadError\(\s*"(\w+)"', code))
         reasons |= set(re.findall(r'dead_letter\(raw, "(\w+)"', code))

@@ -12,7 +12,7 @@ from playwright.sync_api import sync_playwright
 from gateway.measure.days import add_days
 from gateway.model import Household, Person, PetStatus, Series
 from gateway.store import Database, Snapshot
-from gateway.stored import FloorNotice
+from gateway.stored import FloorNotice, SourceRow
 from gateway.web.headline import headline
 from gateway.web.notices import notice_cards, said_of
 from tests.test_web_page import CHROMIUM, FLAGS, hrefs
@@ -117,6 +117,27 @@ def test_an_answer_is_one_press_and_quiets_the_notice(home, word):
     if word == "seen":
         assert "You saw this" in page
         assert page.index(RED.text) < page.index(AMBER.text)
+
+
+@pytest.mark.parametrize("answer", [{"old": "tracker-max"}, {"pets": "luna"}])
+def test_whether_a_device_was_replaced_is_answered_on_the_page(home, answer):
+    new = SourceRow("cbb8334c8850", "ruuvitag", "tracker", "cbb8334c8850", NOW_MS, NOW_MS, replaces="tracker-max")
+    with Database(home.path) as database, database.transaction() as tx:
+        tx.save_source(new)
+    with served(home.services()) as address:
+        before = httpx2.get(f"{address}/").text
+        for name, value in answer.items():
+            assert f'name="{name}" value="{value}"' in before
+        done = httpx2.post(f"{address}/replacement", data={"device": new.id, **answer})
+        assert (done.status_code, done.headers["location"]) == (303, "/?saved=1")
+        again = httpx2.post(f"{address}/replacement", data={"device": "nobody", "old": "tracker-max"})
+        assert (again.status_code, again.headers["location"]) == (303, "/")
+        assert "Is it a replacement of it?" not in httpx2.get(f"{address}/").text
+    with Snapshot(home.path) as reader:
+        (source,) = [one for one in reader.sources() if one.id == new.id]
+        served_by = {device.id for device in reader.household().devices}
+    assert (source.device == "tracker-max") is ("old" in answer)
+    assert (new.id in served_by) is ("pets" in answer)
 
 
 def test_only_answers_that_make_sense_are_offered(home):

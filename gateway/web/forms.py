@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from gateway.ask.records import heading
 from gateway.ask.wording import first_upper
-from gateway.errors import ImportRefused, ScentwalkError
+from gateway.errors import HouseholdError, ImportRefused, ScentwalkError
 from gateway.measure.days import local_day
 from gateway.model import RecordRef
 from gateway.ontology.load import load
@@ -121,11 +121,12 @@ class Forms:
         self._services = services
 
     def routes(self) -> list[Route]:
-        """One route a form, the undo of a mark, and the answer to a notice."""
+        """One route a form, the undo of a mark, and the answers to a notice and to whether a device was replaced."""
         return [
             *(Route(form.path, self._endpoint(form), methods=["GET", "POST"]) for form in FORMS),
             Route("/undo", self.undo, methods=["POST"]),
             Route("/notice", self.notice, methods=["POST"]),
+            Route("/replacement", self.replacement, methods=["POST"]),
         ]
 
     def _endpoint(self, form: Form) -> Callable[[Request], Awaitable[Response]]:
@@ -191,6 +192,16 @@ class Forms:
         try:
             await run_in_threadpool(self._services.command, "answer_notice", answer)
         except ImportRefused:  # answered already (a second click), or no such notice: the page shows what stands
+            return RedirectResponse("/", 303)
+        return RedirectResponse("/?saved=1", 303)
+
+    async def replacement(self, request: Request) -> Response:
+        """Keep whether a sender replaces a device, or whose it is, and return to the front page."""
+        posted = await request.form()
+        answer = {name: str(posted[name]) for name in ("device", "old", "pets") if posted.get(name)}
+        try:
+            await run_in_threadpool(self._services.command, "bind" if "pets" in answer else "replace", answer)
+        except (ImportRefused, HouseholdError):  # answered already (a second click): the page shows what stands
             return RedirectResponse("/", 303)
         return RedirectResponse("/?saved=1", 303)
 

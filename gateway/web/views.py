@@ -14,7 +14,7 @@ from firmware_bridge.wire import KINDS
 from gateway.ask.battery import BatteryNow, battery_at
 from gateway.ask.records import device_words, heading, open_record, period, pets_words, vertex_words, when
 from gateway.ask.wording import amount, day
-from gateway.model import Device, Household, Pet, Record, RecordRef
+from gateway.model import Device, Household, Pet, PetStatus, Record, RecordRef
 from gateway.ontology.load import load
 from gateway.store.reads import Reader
 from gateway.stored import EVENT_FIELDS
@@ -31,6 +31,7 @@ __all__ = [
     "MarkLine",
     "PetCard",
     "RecordPage",
+    "Replacement",
     "Sources",
     "dead_letter_lines",
     "device_page",
@@ -119,6 +120,16 @@ class PetCard:
 
 
 @dataclass(frozen=True, slots=True)
+class Replacement:
+    """The question whether a sender is a known device under another address; ``pets`` are the answers "no, of ..."."""
+
+    text: str
+    device: str
+    old: str
+    pets: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FrontPage:
     """The first page: what must be told, question box, pets, devices, what was counted and asked before."""
 
@@ -129,7 +140,7 @@ class FrontPage:
     counters: tuple[CounterLine, ...]
     recent: tuple[LinkTo, ...]
     as_of: str
-    questions: tuple[str, ...] = ()
+    questions: tuple[Replacement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,12 +196,17 @@ def front_page(reader: Reader, *, now_ms: int) -> FrontPage:
     )
 
 
-def _device_questions(reader: Reader, home: Household) -> tuple[str, ...]:
+def _device_questions(reader: Reader, home: Household) -> tuple[Replacement, ...]:
     """Senders that may be a known device under another address: one question a device."""
+    pets = tuple((pet.id, pet.name) for pet in home.pets if pet.status not in (PetStatus.DIED, PetStatus.GONE))
     return tuple(
-        f"A sender called {sender.id} was first heard {when(sender.first_ms, home)}, after "
-        f"{device_words(sender.replaces, home)} fell silent. Is it a replacement of it? Then: scentwalk device replace "
-        f"{sender.id} {sender.replaces}. If it is another one: scentwalk device bind {sender.id} --pets ..."
+        Replacement(
+            f"A sender called {sender.id} was first heard {when(sender.first_ms, home)}, after "
+            f"{device_words(sender.replaces, home)} fell silent. Is it a replacement of it?",
+            sender.id,
+            sender.replaces,
+            pets,
+        )
         for sender in reader.sources()
         if sender.replaces is not None
     )
