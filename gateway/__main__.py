@@ -68,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
 
     _add_writing(add)
     _add_keeping(add)
+    _add_bought(add)
     serving = add("serve", "Run the hub: broker link, learning, page.")
     serving.add_argument("--web-port", type=int, metavar="PORT", help="the page's port (default: the configuration's)")
 
@@ -83,8 +84,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_writing(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
-    importing = add("import", "Take in a file: the history of a feeder, a product label, a guide.")
-    importing.add_argument("kind", choices=("surefeed", "product", "passages", "history"))
+    importing = add("import", "Take in a file: the history of a feeder, a product label, purchases, a guide.")
+    importing.add_argument("kind", choices=("surefeed", "product", "purchases", "passages", "history"))
     importing.add_argument("file", type=Path)
     importing.add_argument("--zone", help="surefeed: the home's IANA zone, such as America/Los_Angeles")
     importing.add_argument("--profile", metavar="ID", help="history: which profile reads it, or a FILE.toml with one")
@@ -147,6 +148,17 @@ def _add_keeping(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
 
     again = add("reprocess", "Derive records again from what was heard, after a profile changed.")
     again.add_argument("--all", action="store_true", help="also what the present versions have read")
+
+
+def _add_bought(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    bought = add("bought", "Write down a purchase: what is at home from that day on, not who is given it.")
+    bought.add_argument("product", help='as it stands on the pack, such as "Salmon Feast"')
+    bought.add_argument("--at", required=True, metavar="DATE", help="local date, such as 2026-07-03")
+    bought.add_argument("--code", help="the number under the bar code")
+    bought.add_argument("--quantity", metavar="NUMBER", help="how many (default: 1)")
+    bought.add_argument("--unit", help="of what, such as bags, kg")
+    bought.add_argument("--shop")
+    bought.add_argument("--price", help="as on the receipt")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -321,6 +333,11 @@ def _household(options: argparse.Namespace, config: Config) -> int:
 
 def _log(options: argparse.Namespace, config: Config) -> int:
     return _write(options, config, "log", pet=options.pet, what=options.what, at=options.at, every=options.every)
+
+
+def _bought(options: argparse.Namespace, config: Config) -> int:
+    names = ("product", "at", "code", "quantity", "unit", "shop", "price")
+    return _write(options, config, "bought", **{name: getattr(options, name) for name in names})
 
 
 def _note(options: argparse.Namespace, config: Config) -> int:
@@ -520,6 +537,7 @@ _COMMANDS = {
     "import": _import,
     "household": _household,
     "log": _log,
+    "bought": _bought,
     "note": _note,
     "wrong": _wrong,
     "undo": _undo,

@@ -24,6 +24,7 @@ from gateway.knowledge.labels import read_label
 from gateway.knowledge.notes import log_kind_of, read_note
 from gateway.knowledge.passages import read_passages, starter_guide
 from gateway.knowledge.products import KnownFoods, read_products
+from gateway.knowledge.purchases import Purchase, checked_purchase, purchase_records, read_purchases
 from gateway.learn import answer_notice
 from gateway.links.ingest import store_readings
 from gateway.links.payloads import Reading
@@ -198,6 +199,36 @@ def _product(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
     return Done(f"Read {len(products)} product{'s' if len(products) != 1 else ''}, {new} new records.")
 
 
+def _purchases(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
+    source = args.get("source", "purchases")
+    read = read_purchases(_need(args, "text"), source=source)
+    new = _keep_purchases(tx, read, source, now_ms)
+    return Done(f"Read {len(read)} purchase{'s' if len(read) != 1 else ''}, {new} new.")
+
+
+def _bought(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
+    told = {name: " ".join(value.split()) for name, value in args.items()} | {"date": args.get("at", "")}
+    one = checked_purchase({"quantity": "1"} | told, source="command")
+    new = _keep_purchases(tx, (one,), "", now_ms)
+    ref = purchase_records((one,), file="", days={one.date: 0})[0].ref
+    said = f"Kept: bought {one.words()}." if new else f"That purchase was kept already: {one.words()}."
+    return Done(f"{said} It says what was at home, not who was given it.", ref)
+
+
+def _keep_purchases(tx: Transaction, read: tuple[Purchase, ...], file: str, now_ms: int) -> int:
+    """Store what is new of these purchases, each from the beginning of its local day on; how many were."""
+    home = tx.household()
+    if not home.zones:
+        raise HouseholdError("the home must have a time zone first: scentwalk household import FILE.toml")
+    days = {one.date: instant_of(one.date, 0, home.zones).at_ms for one in read}
+    for one in read:
+        if days[one.date] > now_ms:
+            raise ImportRefused(
+                file or "command", f"must not lie in the future, is {one.date}", line=one.line or None, field="date"
+            )
+    return sum(tx.save_text(record) for record in purchase_records(read, file=file, days=days))
+
+
 def _passages(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
     learned = read_passages(_need(args, "text"), source=args.get("source", "guide"), title=args.get("title"))
     new = tx.save_learned(learned, added_ms=now_ms)
@@ -210,7 +241,8 @@ def _log(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
     at_ms = _instant(tx, _need(args, "at"), "at")
     if at_ms > now_ms + _DAY_MS:
         raise ImportRefused("command", "must not lie in the future", field="at")
-    kind = log_kind_of(what)
+    named = tuple(name for one in tx.household().medicines for name in (one.name, *one.aliases))
+    kind = log_kind_of(what, medicines=named)
     days = None if kind is None else load().log_kinds[kind].days
     lasts_ms = _every_ms(args["every"]) if args.get("every") else None if days is None else days * _DAY_MS
     record = TextRecord(
@@ -436,6 +468,8 @@ COMMANDS: dict[str, Callable[[Transaction, dict[str, str], int], Done]] = {
     "history": _history,
     "product": _product,
     "passages": _passages,
+    "purchases": _purchases,
+    "bought": _bought,
     "log": _log,
     "loglines": _loglines,
     "marklines": _marklines,

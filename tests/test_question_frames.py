@@ -91,7 +91,9 @@ def test_no_rule_of_the_list_is_dead_or_named_twice():
         "How much sleep is normal for a cat?", "Luna isn't drinking", "Is Max ok?", "Max", "When did Max last get a shot?",
         "Can Max swim?", "When does Bella need her thyroid pill?", "Did Luna get any treats today?", "Compare Luna and Max",
         "Is Acme upsetting Max's stomach?", "What's the average weight of a chihuahua?", "Has Max improved?",
-        "Did the scratching begin after the new kibble?", "What about Max's Apoquel?", "Is chicken in Harbor Whitefish?", "Harbor Whitefish, what?", "Is Luna still normal?", "Peanut's weight?",
+        "Did the scratching begin after the new kibble?", "What about Max's Apoquel?", "Is chicken in Harbor Whitefish?", "Harbor Whitefish, what?",
+        "Should I give Bella her thyroid pill now?", "When did we last buy Acme?", "Did we buy anything new in June?",
+        "Is Luna still normal?", "Peanut's weight?",
     ]  # fmt: skip
     fired = {ask(text).rule for text in texts}
     assert {rule.name for rule in RULES} - fired <= RARE

@@ -76,6 +76,7 @@ ROUTES = (
     "/marks",
     "/log",
     "/food",
+    "/bought",
     "/note",
     f"/wrong?ref={quote(ATE.ref.text)}",
     "/ask?q=",

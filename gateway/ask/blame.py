@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gateway.ask.absent import marked_wrong, rivals_not_on_file, walled
+from gateway.ask.bought import say_not_given
 from gateway.ask.chains import chain_claims, date_of
 from gateway.ask.change import figure_claim, how_clearly, not_captured, say_verdict
 from gateway.ask.disagree import say_disagreements
@@ -266,6 +267,7 @@ def _changes_before(scene: Scene, draft: Draft, figure: Figure, inquiry: Inquiry
     draft.paragraph()
     figure_claim(scene, draft, figure)
     say_exposures(scene, draft, figure.pet, tuple(link for _, link in moved))
+    say_not_given(scene, draft, figure.pet, inquiry.began, rank=0, shown=2)
     quiet = [slot.name for slot in inquiry.candidates.slots if slot.state == "not_recorded"]
     if quiet:
         words = joined([_SLOTS[name] for name in quiet], last="or")

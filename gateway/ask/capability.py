@@ -20,6 +20,7 @@ _FIXED = {
     "switch_back": "REFERENCE",
     "record_lookup": "RECORDED",
     "med_timing": "RECORDED",
+    "purchases": "RECORDED",
     "correction": "RECORDED",
     "device_status": "MEASURED",
     "overview": "MEASURED",

@@ -19,6 +19,7 @@ from gateway.ask.absent import (
     slot_words,
     walled,
 )
+from gateway.ask.bought import say_not_given
 from gateway.ask.causes import LAG_MS, Candidates, find_candidates
 from gateway.ask.chains import chain_claims, date_of
 from gateway.ask.change import as_usual, figure_claim, figure_seen, how_clearly, if_seen, say_verdict
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from gateway.dialogue import Question
     from gateway.model import Chain, Link, Pet, Window
 
-__all__ = ["Inquiry", "cause_words", "connection", "explain_change", "inquire", "sign_behind"]
+__all__ = ["Inquiry", "began_in", "cause_words", "connection", "explain_change", "inquire", "sign_behind"]
 
 _BESIDE = ("intake", "activity", "rest", "restless", "scratch", "shake")
 """What else an owner wants to know was as usual, in the order it is told."""
@@ -73,7 +74,7 @@ def sign_behind(scene: Scene, figure: Figure, asked: str | None) -> tuple[str, V
 def inquire(scene: Scene, figure: Figure, *, way: str, sign: Vertex) -> Inquiry:
     """Search, walk and assemble for one figure's change."""
     pet = Vertex(f"pet:{figure.pet.id}")
-    began = _began(figure, scene)
+    began = began_in(figure, scene)
     candidates = find_candidates(
         scene.on_file,
         pet=pet,
@@ -89,7 +90,7 @@ def inquire(scene: Scene, figure: Figure, *, way: str, sign: Vertex) -> Inquiry:
     return Inquiry(sign, way, began, candidates, connected)
 
 
-def _began(figure: Figure, scene: Scene) -> Interval:
+def began_in(figure: Figure, scene: Scene) -> Interval:
     """When the change began, as an interval of instants; the window itself where no step shows."""
     window = figure.window
     found = onset(figure.measured.grid, window.first_date, window.last_date, verdict=figure.verdict)
@@ -140,6 +141,7 @@ def _explain(scene: Scene, draft: Draft, figure: Figure, inquiry: Inquiry) -> No
             near_misses(scene, draft, given_too(inquiry.candidates))
     else:
         nothing_on_file(scene, draft, inquiry.candidates, since_ms=inquiry.began.start_ms - LAG_MS)
+    say_not_given(scene, draft, pet, inquiry.began, rank=len(causes) + 5 if causes else 0, shown=1 if causes else 2)
     walled(scene, draft, inquiry.candidates)
     rivals_not_on_file(scene, draft, pet, inquiry.sign, told=_told(inquiry))
     draft.paragraph()

@@ -240,6 +240,13 @@ def _asks_next(f: Facts) -> bool:
     return f.subject_med and f.starts("when", within=1) and not past and not f.has("last") and f.measured is None
 
 
+def _give_now(f: Facts) -> bool:
+    """Whether it is "should I give it now?": what the log and the schedule say, never a yes."""
+    asked, effects = f.linked.cues.get("give_now", ()), f.linked.cues.get("side_effect", ())
+    more = any(all(not (first <= a and b <= last) for first, last in asked) for a, b in effects)
+    return f.subject_med and bool(asked) and not more and f.measured is None
+
+
 def _is_med_safety(f: Facts) -> bool:
     return f.subject_med and f.has("side_effect", "can", "most_of")
 
@@ -271,6 +278,20 @@ def _states(f: Facts) -> bool:
     return _measured(f) and verbs and f.who.named and not f.yes_no and not f.wh and not f.has("how_much")
 
 
+def _bought(f: Facts) -> bool:
+    """Whether it is asked what was bought, not whether to buy it, nor what came since."""
+    modal = any(token.text in f.linked.language.words["modal"] for token in f.linked.tokens[:4])
+    nouns = f.linked.cues.get("food_noun", ())
+    bare = f.metric is None or (f.metric.first, f.metric.last) in nouns
+    return f.has("buy") and not modal and not f.moved and not f.has("why") and (bare or _bought_new(f))
+
+
+def _bought_new(f: Facts) -> bool:
+    """Whether it is "anything new?": no product is named, and no day or amount is asked for."""
+    asked = f.has("buy") and f.has("buy_new") and f.starts("buy", within=6) and not f.moved
+    return asked and not f.subject_food and not f.starts("when", "how_much", "why", within=3)
+
+
 def _requests(f: Facts) -> bool:
     """Whether something is wanted that the hub does not do ("Can you order more food?")."""
     asks = f.has("how_much", "why", "when", "which", "who", "compare", "overview", "tell_vet", "record")
@@ -282,6 +303,8 @@ RULES: tuple[Rule, ...] = (
     Rule("correction", "correction", lambda f: f.has("correction") and not f.has("helped")),
     Rule("why_notice", "why_notice", lambda f: f.has("notice") and f.has("why", "when", "how_much", "record")),
     Rule("provenance", "provenance", _provenance),
+    Rule("bought_new", "purchases", lambda f: _bought(f) and _bought_new(f)),
+    Rule("bought", "purchases", _bought),
     Rule("vet_summary", "vet_summary", lambda f: f.has("tell_vet")),
     Rule(
         "switch_back",
@@ -301,6 +324,7 @@ RULES: tuple[Rule, ...] = (
         "compare_periods",
         lambda f: f.subject_med and _measured(f) and f.has("helped", "since") and not f.starts("why", "when", within=2),
     ),
+    Rule("med_now", "event_check", _give_now),
     Rule(
         "med_can",
         "med_safety",

@@ -66,7 +66,7 @@ def last_event(scene: Scene, draft: Draft, observed: Property, *, pet: Pet | Non
         _none(scene, draft, observed, pet, f"No {row_words(observed)} is recorded")
         return
     draft.say(NoticeKind.SHORT, f"The last {row_words(observed)} was on {_when(scene, last.start_ms)}")
-    say_latest(scene, draft, observed, pet=pet, device=device)
+    _row_claim(scene, draft, observed, last, f"That {row_words(observed).split()[0]}")
     if pet is not None and len(scene.home.bindings_at(last.device, last.start_ms)) > 1:
         plain = scene.ontology.device_kinds[scene.home.device(last.device).kind].plain
         draft.say(NoticeKind.CAUTION, f"That {plain} is shared, so whose visit it was is not known")
@@ -114,14 +114,19 @@ def say_latest(scene: Scene, draft: Draft, observed: Property, *, pet: Pet | Non
     last = _latest(scene, observed, pet=pet, device=device)
     if last is None:
         return
-    kind, word = _ROWS[observed.id]
+    _row_claim(scene, draft, observed, last, f"Last {row_words(observed)} {_when(scene, last.start_ms)}")
+
+
+def _row_claim(scene: Scene, draft: Draft, observed: Property, last: DatedFrame, opening: str) -> None:
+    """A row's amount behind an opening, with its record."""
+    kind = _ROWS[observed.id][0]
     figure = f", {amount(last.amount, last.unit or 'mg')}" if last.amount else ""
     unused = ", not used" if kind == "litter" and last.fields[1] == _NOT_USED else ""
     aside = "" if last.set_aside is None else f" ({last.set_aside})"
     draft.claim(
         f"last_{kind}",
         EvidenceClass.MEASURED,
-        f"Last {word} {_when(scene, last.start_ms)}{figure}{unused}{aside}",
+        f"{opening}{figure}{unused}{aside}",
         cite=cite_of(scene, (scene.home.device(last.device),)),
         refs=(last.ref,),
         values=() if last.amount is None else (Quantity("amount", last.amount, last.unit or "mg"),),

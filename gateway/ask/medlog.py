@@ -13,8 +13,9 @@ from gateway.ask.blame import exposures
 from gateway.ask.sources import cite, dated_by, mentions, quote, subject_words
 from gateway.ask.wording import clock_time, day, first_upper, joined
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
-from gateway.measure.days import day_interval, local_day
+from gateway.measure.days import add_days, day_interval, local_day
 from gateway.model import Interval
+from gateway.ontology.load import things
 
 if TYPE_CHECKING:
     from gateway.ask.answer import Draft
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
     from gateway.stored import TextRecord
 
 __all__ = ["given", "last_logged", "timing"]
+
+_ANY_MEDICINE = frozenset({"med:medicine"})
+"""What "her pill" names: a medicine, whichever."""
+_MEDICINE_KINDS = frozenset({"takes"})
+_NOTED_DAYS = 3
+"""How far back a note beside the log ("forgot the pill") still speaks for the question."""
 
 _TODAY_LABELS = frozenset({"NOW", "TODAY", "THIS_MORNING", "THIS_EVENING", "NEXT"})
 
@@ -40,7 +47,18 @@ def _is_medicine(question: Question) -> bool:
 
 
 def _entries(scene: Scene, question: Question, pet: Pet) -> list[TextRecord]:
-    """The pet's log entries of the thing asked about, oldest first: by its words or by what the entry is."""
+    """The pet's log entries of the thing asked about, oldest first; of a medicine only those that say it was given."""
+    found = _speaking_of(scene, question, pet)
+    return [entry for entry in found if entry.object != "note"] if _is_medicine(question) else found
+
+
+def _medicines_in(text: str) -> set[str]:
+    """The medicines a log entry names, whatever name it calls them by."""
+    return {reading.target for match in things().lexicon.find(text) for reading in match.readings}
+
+
+def _speaking_of(scene: Scene, question: Question, pet: Pet) -> list[TextRecord]:
+    """The pet's log entries that speak of the thing asked about: by its words or by what the entry is."""
     asked, subjects = subject_words(scene, question), set(question.subjects)
     kinds = scene.ontology.log_kinds
     found = []
@@ -48,6 +66,9 @@ def _entries(scene: Scene, question: Question, pet: Pet) -> list[TextRecord]:
         kind = kinds.get(entry.object or "")
         is_it = kind is not None and (kind.med in subjects or f"event:{kind.id}" in subjects)
         is_it = is_it or (kind is not None and f"food:{kind.id}" in subjects)
+        if _is_medicine(question) and not is_it:
+            any_of_them = bool(_ANY_MEDICINE & subjects) and kind is not None and kind.relation in _MEDICINE_KINDS
+            is_it = any_of_them or bool(_medicines_in(entry.title) & (subjects - _ANY_MEDICINE))
         if entry.at_ms is not None and (is_it or any(mentions(f"{entry.title} {entry.text}", w) for w in asked)):
             found.append(entry)
     return found
@@ -81,6 +102,8 @@ def given(scene: Scene, question: Question, draft: Draft, pet: Pet) -> None:
         )
     draft.paragraph()
     _last(scene, draft, pet, found)
+    if _is_medicine(question):
+        _noted_beside(scene, question, draft, pet)
     _schedule(scene, question, draft, pet)
     if _is_medicine(question):
         _before_giving(scene, draft, pet, logged=bool(now))
@@ -119,15 +142,34 @@ def _last(scene: Scene, draft: Draft, pet: Pet, found: list[TextRecord]) -> None
         )
 
 
+def _noted_beside(scene: Scene, question: Question, draft: Draft, pet: Pet) -> None:
+    """What was noted of it lately without saying that it was given ("forgot the pill"), word for word."""
+    since_ms = day_interval(add_days(scene.today, 1 - _NOTED_DAYS), scene.zones).start_ms
+    noted = [entry for entry in _speaking_of(scene, question, pet) if entry.object == "note"]
+    for entry in [entry for entry in noted if (entry.at_ms or 0) >= since_ms][-1:]:
+        draft.claim(
+            "noted",
+            EvidenceClass.RECORDED,
+            f"Noted, not as given: {quote(entry.text)}, {_when(scene, entry)}",
+            cite="owner's log",
+            refs=(entry.ref,),
+            values=(Quantity("at", entry.at_ms or 0, "ms"),),
+            about=(f"pet:{pet.id}",),
+        )
+
+
 def _schedule(scene: Scene, question: Question, draft: Draft, pet: Pet) -> None:
     """The schedule as the vet wrote it, word for word."""
     asked = subject_words(scene, question)
     texts = [
         entry
         for entry in scene.reader.texts(("schedule",), until_ms=scene.now_ms, pet=pet.id)
-        if entry.object in question.subjects or any(mentions(entry.text, words) for words in asked)
+        if entry.object in question.subjects
+        or any(mentions(entry.text, words) for words in asked)
+        or _ANY_MEDICINE & set(question.subjects)
     ]
-    for entry in texts[-1:]:
+    latest = {entry.object: entry for entry in texts}  # one a medicine: what a later note says goes before
+    for entry in latest.values():
         draft.claim(
             "schedule",
             EvidenceClass.RECORDED,

@@ -16,7 +16,7 @@ from gateway.ask import capability, safety
 from gateway.ask.intents import Facts, decide, is_yes_no
 from gateway.ask.linking import Linked, MetricHit, Reader, link, reader_for
 from gateway.ask.subjects import Who, devices_in, new_or_old_food, own_foods_in, who_is_asked
-from gateway.ask.times import Calendar, TimeSpan, window_of
+from gateway.ask.times import Calendar, TimeSpan, whole_month, window_of
 from gateway.dialogue import Question
 from gateway.measure.days import add_days
 from gateway.model import Household, Window
@@ -48,7 +48,7 @@ _THING_INTENTS = frozenset(
 _NO_DIRECTION = frozenset({
     "quantity", "event_check", "event_when", "normal_check", "compare_pets", "record_lookup", "device_status",
     "food_ok", "ingredient_lookup", "med_timing", "med_safety", "reference", "provenance", "correction", "enough",
-    "too_heavy", "overview", "out_of_scope", "need_vet", "vet_summary", "switch_back", "why_notice",
+    "too_heavy", "overview", "out_of_scope", "need_vet", "vet_summary", "switch_back", "why_notice", "purchases",
 })  # fmt: skip
 
 _NO_METRIC = frozenset({
@@ -69,6 +69,7 @@ _SUBJECT_KINDS: Mapping[str, tuple[str, ...]] = {
     "ingredient_lookup": ("own_food", "ing", "food", "tox", "food_word"),
     "normal_check": ("host",),
     "record_lookup": ("body", "src", "cond", "ing_allergy", "place", "own_med", "med"),
+    "purchases": ("own_food", "own_med", "med", "ing", "food", "food_word"),
     "device_status": ("device",),
     "med_timing": ("own_med", "med"),
     "med_safety": ("own_med", "med", "host", "tox"),
@@ -138,7 +139,7 @@ def read_question(
     calendar = Calendar(now_ms, household.zones, month_first=household.country in _MONTH_FIRST)
     if len(text) > CAP:
         return _too_long(text, reader, calendar)
-    linked = link(text, reader, calendar, hint=language)
+    linked = _with_the_medicine_before(link(text, reader, calendar, hint=language), earlier)
     if not any(token.text[0].isalpha() for token in linked.tokens):
         return _unread(text, "empty" if not text.strip() else "unreadable")
     who = who_is_asked(linked, household, last_pet)
@@ -233,6 +234,20 @@ def _carried_on(facts: Facts, earlier: Question | None) -> Facts:
     return replace(facts, metric=hit, who=who)
 
 
+def _with_the_medicine_before(linked: Linked, earlier: Question | None) -> Linked:
+    """The medicine, and whose it is, of the question before: what "should I give it now?" leaves unsaid."""
+    own = linked.targets("own_med", "med", "pet", "own_food", "food", "ing") or linked.toxins or linked.metrics
+    if earlier is None or own or not linked.has("give_now"):
+        return linked
+    carried = tuple(m for m in earlier.mentions if m.kind in {"own_med", "med", "pet"})
+    if not any(m.kind != "pet" for m in carried):
+        return linked
+    after, end = len(linked.tokens), len(linked.text)
+    carried = tuple(replace(mention, start=end, end=end) for mention in carried)
+    spans = (*linked.spans, *((after, after) for _ in carried))
+    return replace(linked, mentions=(*linked.mentions, *carried), spans=spans)
+
+
 def _is_device_word(linked: Linked, hit: MetricHit) -> bool:
     """Whether "litter box" or "water bowl" names a device, not what it measures, in a device question."""
     return hit.property == "litter" and linked.has("device_ask")
@@ -261,11 +276,13 @@ def _fill(
         metric = None
     if intent == "too_heavy":
         metric = "weight"
+    if intent == "purchases" and metric in _FOODLIKE:
+        metric = None
     if intent == "device_status" and metric not in {"battery", None} and not _shows_reading(facts):
         metric = None
     if intent == "record_lookup" and metric not in {None, "intake"}:
         metric = None
-    subjects = _subjects(facts, household, intent, danger)
+    subjects = () if rule == "bought_new" else _subjects(facts, household, intent, danger)
     pets = _pets(facts, household, intent, subjects)
     label, window = _window(facts, calendar, intent, metric, subjects)
     direction = _direction(facts, intent, metric)
@@ -456,6 +473,9 @@ def _window(
         return chosen.label, chosen.window
     if night and intent != "onset":
         return "NIGHT", window_of("NIGHT", calendar)
+    month = whole_month(facts.linked.tokens, facts.linked.language.times, calendar) if intent == "purchases" else None
+    if month is not None:
+        return month.label, month
     default = _default_label(facts, intent, metric, subjects)
     return default, None if default is None else window_of(default, calendar)
 
@@ -512,6 +532,8 @@ def _default_label(facts: Facts, intent: str, metric: str | None, subjects: tupl
         food = metric in {"intake", "meals", "water"} or any(subject.startswith("med:") for subject in subjects)
         return meals[0] if meals else "TODAY" if food else None
     if intent in {"record_lookup", "device_status"} and linked.has("last"):
+        return "LAST"
+    if intent == "purchases" and (linked.has("last") or linked.starts("when", within=2)):
         return "LAST"
     if intent == "device_status" and metric == "battery":
         return "NOW"

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from firmware_bridge.wire import BATTERY_UNKNOWN, KINDS, TEMPERATURE_MOVED, TOO_FAST, UNSETTLED, ZERO_DOUBTFUL
 from gateway.ask.graves import grave_of
+from gateway.ask.sources import written_by
 from gateway.ask.wording import amount, clock_time, day, first_upper, joined
 from gateway.errors import UnknownRecord
 from gateway.graph.belief import DISAGREEMENT, fold
@@ -105,8 +106,6 @@ _DATING_WORDS = {
 
 _LISTED_KINDS = ("meal", "refill", "weight", "litter", "dispensed")
 """Kinds listed one by one under a day; a day of movement has hundreds and is shown by the hour."""
-
-_WRITTEN_BY = {"label": "product data", "passage": "reference", "note": "vet note", "log": "owner's log"}
 
 _SHOWN_AS_MARK = {("label", "from"), ("label", "to")}
 
@@ -440,7 +439,7 @@ def _open_text(reader: Reader, ref: RecordRef) -> Record:
     return Record(
         ref=ref,
         title=shown.title,
-        source=_WRITTEN_BY[ref.kind] if document is None else f"{document.title} ({document.source})",
+        source=written_by(stored) if document is None else f"{document.title} ({document.source})",
         at_ms=stored.at_ms,
         lines=tuple(lines),
         marks=marks,

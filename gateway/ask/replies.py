@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from gateway.ask import advice, amounts, blame, labelled, latest, lineup, lookups, medlog, periods
+from gateway.ask import advice, amounts, blame, labelled, latest, lineup, lookups, medlog, periods, purchases
 from gateway.ask.answer import EXPLAINED_WORDS
 from gateway.ask.explain import explain_change
 from gateway.ask.times import Calendar, window_of
@@ -323,6 +323,7 @@ _REPLIES: dict[str, Callable[[_Turn], None]] = {
     "switch_back": lambda turn: advice.switch_back(turn.scene, turn.question, turn.draft, turn.pets()),
     "why_notice": lambda turn: advice.why_notice(turn.scene, turn.draft),
     "record_lookup": lambda turn: lookups.records(turn.scene, turn.question, turn.draft, turn.pets()),
+    "purchases": lambda turn: purchases.purchases(turn.scene, turn.question, turn.draft, earlier=turn.earlier),
     "ingredient_lookup": lambda turn: labelled.ingredients(turn.scene, turn.question, turn.draft),
     "food_ok": lambda turn: labelled.food_ok(turn.scene, turn.question, turn.draft),
     "reference": lambda turn: labelled.sources_on(turn.scene, turn.question, turn.draft),

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from gateway.ask.scene import Scene
     from gateway.dialogue import Question
     from gateway.model import Evidence, Link, RecordRef
+    from gateway.stored import TextRecord
 
-__all__ = ["cite", "class_of", "dated_by", "first_of", "mentions", "quote", "quoted", "subject_words"]
+__all__ = ["cite", "class_of", "dated_by", "first_of", "mentions", "quote", "quoted", "subject_words", "written_by"]
 
 _LONGEST_QUOTE = 300
 
@@ -29,6 +30,9 @@ _CLASS = {
     "label": EvidenceClass.REFERENCE,
     "passage": EvidenceClass.REFERENCE,
 }
+
+
+_WRITTEN_BY = {"label": "product data", "passage": "reference", "note": "vet note", "log": "owner's log"}
 
 
 def class_of(ref: RecordRef) -> EvidenceClass:
@@ -57,10 +61,15 @@ def cite(scene: Scene, ref: RecordRef) -> str:
             if title.istitle() or title[1:].islower()
             else f"{title}, ch. {chapter}"
         )
-    word = "vet note" if ref.kind == "note" else "owner's log"
+    word = written_by(record)
     if record.at_ms is None:
         return word
     return f"{word}, {day(local_day(record.at_ms, scene.zones), year_of=scene.today)}"
+
+
+def written_by(record: TextRecord) -> str:
+    """Who wrote a stored text: "vet note", "owner's log", "purchase", "product data"."""
+    return "purchase" if record.kind == "purchase" else _WRITTEN_BY[record.ref.kind]
 
 
 def quoted(scene: Scene, evidence: Evidence) -> str:

@@ -26,7 +26,7 @@ from gateway.model import Interval, Window, ZonePeriod
 from gateway.ontology.language import TimeWords
 from gateway.ontology.recognise import Token
 
-__all__ = ["Calendar", "TimeSpan", "read_times", "window_of"]
+__all__ = ["Calendar", "TimeSpan", "read_times", "whole_month", "window_of"]
 
 _STATES = frozenset({"NOW", "NEXT", "NIGHT"})
 """Labels that name no stretch of time of their own."""
@@ -467,6 +467,24 @@ def _labelled(reader: _Reader, index: int, count: int) -> bool:
     """Whether a fixed phrase with a label of its own covers at least these tokens."""
     longest = next(iter(reader.words.fixed.at(reader.tokens, index)), None)
     return longest is not None and longest[0] >= count and not longest[1][0].target.endswith("WEEKEND")
+
+
+def whole_month(tokens: Sequence[Token], words: TimeWords, calendar: Calendar) -> Window | None:
+    """The month a purchase is asked about ("in June", "im Juni", "in May 2025"): the last one that has begun.
+
+    Only where nothing but dates can be meant; elsewhere a bare month name is never a date.
+    """
+    reader = _Reader(tokens, words, calendar)
+    for index, token in enumerate(tokens):
+        month = words.months.get(token.text)
+        if month is None or index == 0 or tokens[index - 1].text not in words.fillers:
+            continue
+        _, year = _year_at(reader, index + 1)
+        first = _past_date(calendar, month, 1, year)
+        if first is not None:
+            last = add_days(f"{int(first[:4]) + month // 12}-{month % 12 + 1:02d}-01", -1)
+            return window_of(f"{first}/{last}", calendar)
+    return None
 
 
 def _fixed(reader: _Reader, index: int) -> TimeSpan | None:

@@ -78,18 +78,21 @@ class _Clause:
         return list(dict.fromkeys(found))
 
 
-def log_kind_of(what: str) -> str | None:
+def log_kind_of(what: str, *, medicines: tuple[str, ...] = ()) -> str | None:
     """The log kind of an entry's words (``flea treatment`` -> flea_treatment), or None.
 
     The longest phrase wins, then the earlier one. An entry that says a thing was not done
-    ("forgot the flea treatment") is a plain note.
+    ("forgot the flea treatment") is a plain note. ``medicines`` are the home's own names of
+    medicines: one of them, where no other word tells the kind, is a medicine given.
     """
     tokens = tokens_of(what)
     if _words("log", "undone").find_in(what, tokens):
         return None
     found = _log_words().find_in(what, tokens)
     if not found:
-        return None
+        folded = f" {' '.join(token.text for token in tokens)} "
+        own = any(f" {' '.join(token.text for token in tokens_of(name))} " in folded for name in medicines)
+        return "medicine" if own else None
     best = max(found, key=lambda match: (match.last - match.first, -match.first))
     order = list(load().log_kinds)
     return min((reading.target for reading in best.readings), key=order.index)

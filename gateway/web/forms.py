@@ -84,6 +84,20 @@ FORMS = (
         ),
     ),
     Form(
+        path="/bought",
+        command="bought",
+        title="Add a purchase",
+        about="What is at home from that day on. It is not taken for a meal: who was given it stays open.",
+        button="Keep this purchase",
+        fields=(
+            Field("product", "What was bought", hint="As it stands on the pack."),
+            Field("at", "Day", "date"),
+            Field("quantity", "How many", hint="A number, such as 2.", required=False),
+            Field("unit", "Of what", hint="Such as bags, cans, kg.", required=False),
+            Field("shop", "Where", required=False),
+        ),
+    ),
+    Form(
         path="/note",
         command="note",
         title="Add a vet note",

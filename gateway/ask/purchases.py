@@ -1,0 +1,188 @@
+"""Answers about purchases: when last, what in a time, how much of it, anything new before it began.
+
+Every line of an answer opens the line it was imported from. None says that a pet was given
+anything: what is at home and what is in a bowl are two witnesses.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gateway.ask.bought import Bought, bought_on_file, first_bought, given_on_file, say_purchase, stands_in
+from gateway.ask.causes import LAG_MS
+from gateway.ask.explain import began_in, sign_behind
+from gateway.ask.figures import compare_window
+from gateway.ask.sources import mentions
+from gateway.ask.wording import count_word, day, day_range, first_upper, joined
+from gateway.dialogue import NoticeKind
+from gateway.measure.days import add_days, day_interval, local_day
+from gateway.model import Interval
+from gateway.ontology.recognise import fold_alias
+
+if TYPE_CHECKING:
+    from gateway.ask.answer import Draft
+    from gateway.ask.scene import Scene
+    from gateway.dialogue import Answer, Question
+    from gateway.model import Pet
+
+__all__ = ["purchases"]
+
+_SHOWN = 4
+_RECENT_DAYS = 30
+_NOT_GIVEN = "Bought is not given: a purchase says what was at home, not who ate it"
+
+
+def purchases(scene: Scene, question: Question, draft: Draft, *, earlier: Answer | None) -> None:
+    """Answer a question about what was bought."""
+    on_file = bought_on_file(scene)
+    if not on_file:
+        draft.say(NoticeKind.SHORT, "No purchase is on file", slot="purchase", device="people")
+        _how_to_add(draft)
+        return
+    if question.rule == "bought_new":
+        _anything_new(scene, question, draft, on_file, earlier)
+        return
+    asked, found = _asked_for(scene, question, on_file)
+    inside = None if question.window is None else question.window.interval
+    if inside is not None:
+        found = tuple(one for one in found if inside.start_ms <= one.at_ms < inside.end_ms)
+    if not found:
+        _none(scene, question, draft, on_file, asked)
+        return
+    shown = found[-1:] if question.window_label == "LAST" else found[-_SHOWN:]
+    draft.say(NoticeKind.SHORT, _opening(scene, question, found, shown, asked))
+    draft.paragraph()
+    for one in reversed(shown):
+        say_purchase(scene, draft, one)
+    draft.say(NoticeKind.CAUTION, _NOT_GIVEN)
+
+
+def _how_to_add(draft: Draft) -> None:
+    draft.say(NoticeKind.ABSENCE, "What nobody wrote down leaves no trace here", slot="purchase")
+    draft.say(NoticeKind.NEXT, "To add some: scentwalk import purchases FILE.csv, or scentwalk bought")
+
+
+def _asked_for(scene: Scene, question: Question, on_file: tuple[Bought, ...]) -> tuple[str, tuple[Bought, ...]]:
+    """(the thing asked about in words, its purchases); all purchases where no thing is named.
+
+    A food of the home goes by what it is; a product whose whole name stands in the question by
+    that; else every word of the question that names a thing must stand in the product's name.
+    """
+    known = {f"food:{food.id}": food for food in scene.home.foods}
+    foods = [known[subject] for subject in question.subjects if subject in known]
+    if foods:
+        ids = {food.id for food in foods}
+        named = [fold_alias(food.name) for food in foods]
+        found = (b for b in on_file if (b.food and b.food.id in ids) or any(mentions(b.name, words) for words in named))
+        return joined([food.name for food in foods], last="or"), tuple(found)
+    whole = tuple(one for one in on_file if stands_in(question.text, one.words))
+    if whole:
+        return joined(list(dict.fromkeys(one.name for one in whole)), last="or"), whole
+    said = [mention.text for mention in question.mentions if mention.target in question.subjects]
+    said += [word for word in question.unmatched if word not in said]
+    wanted = [fold_alias(text) for text in said]
+    return " ".join(said), tuple(one for one in on_file if all(mentions(one.name, words) for words in wanted))
+
+
+def _dates(scene: Scene, question: Question) -> str:
+    window = question.window
+    if window is None:
+        return ""
+    if window.first_date == window.last_date:
+        return f" on {day(window.first_date, year_of=scene.today)}"
+    return f", {day_range(window.first_date, window.last_date, year_of=scene.today)}"
+
+
+def _opening(scene: Scene, question: Question, found: tuple[Bought, ...], shown: tuple[Bought, ...], asked: str) -> str:
+    """The dates alone where one is asked for, else how many, and how much where it can be added."""
+    if question.window_label == "LAST" or len(found) == 1:
+        last = found[-1]
+        return f"{first_upper(day(last.date, year_of=scene.today))}: {last.name}"
+    units = {one.fact("unit") for one in found}
+    keys = {one.key for one in found}
+    total = sum(float(one.fact("quantity")) for one in found)
+    much = f", {total:g} {next(iter(units))}".rstrip() + " in all" if asked and len(keys) == len(units) == 1 else ""
+    less = "" if len(shown) == len(found) else f", the latest {count_word(len(shown))} here"
+    return f"{first_upper(count_word(len(found)))} purchases are on file{_dates(scene, question)}{much}{less}"
+
+
+def _none(scene: Scene, question: Question, draft: Draft, on_file: tuple[Bought, ...], asked: str) -> None:
+    """Nothing of it is on file, which doesn't prove that none was bought; the latest purchase of all is told."""
+    what = f" named {asked}" if asked else ""
+    draft.say(
+        NoticeKind.SHORT,
+        f"I can't tell: no purchase{what} is on file{_dates(scene, question)}, which doesn't prove there was none",
+        slot="purchase",
+        device="people",
+    )
+    draft.paragraph()
+    draft.say(NoticeKind.ABSENCE, "The latest purchase on file", slot="purchase")
+    say_purchase(scene, draft, on_file[-1])
+
+
+# --- anything new? -----------------------------------------------------------------------------------
+
+
+def _anything_new(
+    scene: Scene, question: Question, draft: Draft, on_file: tuple[Bought, ...], earlier: Answer | None
+) -> None:
+    """Products bought for the first time in a window, or in the weeks before a change began."""
+    pet, began = _before_what(scene, question, draft, earlier)
+    if began is not None:
+        span = Interval(began.start_ms - LAG_MS, began.end_ms)
+    elif question.window is not None:
+        span = question.window.interval
+    else:
+        first = add_days(scene.today, 1 - _RECENT_DAYS)
+        span = Interval(day_interval(first, scene.zones).start_ms, scene.now_ms)
+    dates = day_range(
+        local_day(span.start_ms, scene.zones), local_day(span.end_ms - 1, scene.zones), year_of=scene.today
+    )
+    new = tuple(one for one in first_bought(on_file) if span.start_ms <= one.at_ms < span.end_ms)
+    if not new:
+        any_then = any(span.start_ms <= one.at_ms < span.end_ms for one in on_file)
+        reason = "what was bought then had been bought before" if any_then else "no purchase at all is on file then"
+        draft.say(NoticeKind.SHORT, f"Nothing new on file, {dates}: {reason}", slot="purchase", device="people")
+        draft.say(NoticeKind.ABSENCE, "What nobody wrote down leaves no trace here", slot="purchase")
+        return
+    told = [f"{one.name} on {day(one.date, year_of=scene.today)}" for one in new[-2:]]
+    more = "" if len(new) <= len(told) else f", and {count_word(len(new) - len(told))} more"
+    draft.say(NoticeKind.SHORT, f"Yes, for the first time on file, {dates}: {joined(told)}{more}")
+    draft.paragraph()
+    for one in new[-_SHOWN:]:
+        say_purchase(scene, draft, one)
+    if pet is not None:
+        unfed = [one.name for one in new[-_SHOWN:] if not given_on_file(scene, pet.id, one)]
+        if unfed:
+            named = joined(unfed, last="or")
+            draft.say(NoticeKind.ABSENCE, f"No record says that {pet.name} was given {named}", slot="food")
+    draft.say(NoticeKind.CAUTION, f"{_NOT_GIVEN}, and what came before is not thereby the cause")
+
+
+def _before_what(
+    scene: Scene, question: Question, draft: Draft, earlier: Answer | None
+) -> tuple[Pet | None, Interval | None]:
+    """The pet and the change that "before it began" means: named, or spoken of in the answer before."""
+    spoken = question if question.metric is not None or earlier is None else earlier.question
+    whose = [pet for pet in question.pets or spoken.pets if pet != "?"]
+    pet = scene.home.pet(whose[0]) if len(whose) == 1 else None
+    if spoken.metric is None or (question.metric is None and question.window is not None):
+        return pet, None
+    if pet is None:
+        tracked = [one for one in scene.home.pets if _began(scene, spoken, one) is not None]
+        pet = tracked[0] if len(tracked) == 1 else None
+    began = None if pet is None else _began(scene, spoken, pet)
+    if began is None:
+        owner = scene.ontology.properties[spoken.metric].owner
+        whom = "any pet's" if pet is None else f"{pet.name}'s"
+        draft.say(NoticeKind.PREMISE, f"No change shows in {whom} {owner} this week, so there is no day it began")
+    return pet, began
+
+
+def _began(scene: Scene, spoken: Question, pet: Pet) -> Interval | None:
+    """When the change spoken of began in this pet's records, where it shows there."""
+    observed = scene.ontology.properties[str(spoken.metric)]
+    figure = compare_window(scene, pet, observed, spoken.window or scene.week())
+    if figure is None or sign_behind(scene, figure, spoken.direction) is None:
+        return None
+    return began_in(figure, scene)
