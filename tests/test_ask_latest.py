@@ -95,7 +95,7 @@ def test_when_a_cat_was_last_in_its_litter_box_is_told_from_the_row(home, questi
     hear(home, visit(0), visit(20, used=False))
     found = answer(home, question)
     (claim,) = found.claims
-    assert claim.text == "Last visit to the litter box Jul 22, 19:20, 40 s, not used"
+    assert claim.text == "That visit, 40 s, not used"
     assert [ref.kind for ref in claim.refs] == ["event"]
     assert "The last visit to the litter box was on Jul 22, 19:20" in said(found)
     assert "A visit is recorded, not what was left there" in said(found)
@@ -127,7 +127,7 @@ def test_nothing_at_a_device_that_was_heard_is_no_proof(home):
 def test_when_a_pet_last_drank_is_told_from_a_fountains_day_counter(home):
     hear(home, drunk(100, 0), drunk(145, 10), profiles=PROFILES)
     (claim,) = answer(home, "When did Max last drink?").claims
-    assert claim.text == "Last visit to the water bowl Jul 22, 19:10, 45 g"
+    assert claim.text == "That visit, 45 g"
 
 
 def test_when_a_pet_was_last_weighed_is_told_from_the_box_that_weighed_it(home):
