@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import random
 import zipfile
+import zlib
 
 import pytest
 from pypdf import PdfReader, PdfWriter
@@ -11,6 +14,7 @@ from pypdf import PdfReader, PdfWriter
 from gateway.errors import ImportRefused
 from gateway.knowledge.chapters import read_book
 from gateway.knowledge.documents import read_document
+from tests.frames import mutated
 
 PAGES = (
     ("Itching has many causes. Fleas are the", "commonest of them.", "Ask when the last treatment was."),
@@ -128,3 +132,62 @@ def test_a_heading_inside_a_documents_text_makes_no_chapter_of_its_own():
         "g.epub", epub(**{"OEBPS/two.xhtml": "<h1>Food</h1><p># not a chapter</p><p>--- nor this</p>"})
     )
     assert {p.chapter_title for p in read_book("g.epub", text).passages} == {"Skin", "Food"}
+
+
+def _broken_inside(data: bytes) -> bytes:
+    """An archive whose first packed bytes are no deflate stream."""
+    at = data.index(b"container.xml") + len("container.xml")
+    return data[:at] + b"\xff" * 20 + data[at + 20 :]
+
+
+def _sharing(pages: int, size: int) -> bytes:
+    """A PDF of many pages that all show one long stream."""
+    stream = zlib.compress(b"BT (a) Tj ET " * (size // 13))
+    kids = " ".join(f"{4 + at} 0 R" for at in range(pages))
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {pages} >>".encode(),
+        b"<< /Length %d /Filter /FlateDecode >>\nstream\n%s\nendstream" % (len(stream), stream),
+        *(b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Contents 3 0 R >>" for _ in range(pages)),
+    ]
+    out = b"%PDF-1.4\n" + b"".join(b"%d 0 obj\n%s\nendobj\n" % (at, body) for at, body in enumerate(objects, start=1))
+    return out + b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n0\n%%%%EOF" % (len(objects) + 1)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        _broken_inside(epub()),
+        epub(**{"OEBPS/two.xhtml": "<p>x</p><![x>"}),
+        epub(**{"OEBPS/book.opf": PACKAGE.replace("</spine>", '<itemref idref="a"/>' * 2_001 + "</spine>")}),
+        epub(**{"OEBPS/book.opf": PACKAGE.replace("two.xhtml", "../../../../etc/passwd")}),
+        pdf(PAGES).replace(b"/Kids [", b"/Kids ]", 1),
+    ],
+    ids=["deflate", "section", "order", "climbs", "kids"],
+)
+def test_a_book_that_was_made_to_break_the_reader_is_refused_in_words(data):
+    with pytest.raises(ImportRefused, match="a guide must"):
+        read_document("guide", data)
+
+
+def test_pages_that_share_one_long_stream_are_refused_by_what_they_unpack_to(monkeypatch):
+    monkeypatch.setattr("gateway.knowledge.documents._MOST_UNPACKED", 100_000)
+    with pytest.raises(ImportRefused, match="must unpack to at most"):
+        read_document("guide.pdf", _sharing(20, 10_000))
+
+
+@pytest.mark.parametrize("pattern", ["<a ", "<!--", "</", "<![CDATA[", "<a b='>", '<a b=">', "<?", "<!", "<script><"])
+def test_markup_that_never_ends_is_read_in_one_go(pattern):
+    """200 kB of `<a ` took longer than anybody waited: the parser looked for each end in all that follows."""
+    text = read_document(
+        "guide.epub", epub(**{"OEBPS/two.xhtml": "<p>before</p>" + pattern * (200_000 // len(pattern))})
+    )
+    assert "before" in text
+
+
+def test_a_book_of_mutated_bytes_is_read_or_refused():
+    rng = random.Random(20261201)
+    whole = (pdf(PAGES, [("1. Skin", 0)]), epub())
+    for number in range(300):
+        with contextlib.suppress(ImportRefused):
+            read_document("guide", mutated(rng, whole[number % 2]))

@@ -10,8 +10,11 @@ Markup is read by a parser that knows no entities of its own; nothing is fetched
 from __future__ import annotations
 
 import io
+import lzma
 import re
+import struct
 import zipfile
+import zlib
 from html.parser import HTMLParser
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -31,9 +34,22 @@ _MOST_PAGES = 5_000
 _MOST_PARTS = 2_000
 _MOST_UNPACKED = 60_000_000
 """An EPUB's text and markup, unpacked; a thick illustrated guide has a tenth of it."""
+_BROKEN_ZIP = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+    *(EOFError, OSError, RuntimeError, ValueError),  # a seek before the beginning, a method nobody knows
+    AssertionError,  # `html.parser`, of a marked section that nobody knows
+)
+"""What `zipfile` and `html.parser` raise for bytes that are no book."""
+_BROKEN_PDF = (
+    *(ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, OSError, RuntimeError, TypeError),
+    *(ValueError, struct.error, zlib.error),
+)
+"""What pypdf raises for a tree of objects that is none, beside its own errors."""
 _LEAST_LETTERS = 20
 """A PDF with fewer letters than this in all its pages is a scan."""
 _HYPHEN = re.compile(r"(\w)-\n(?=[^\W\d_])")
+_BARE = re.compile(r"<(?=[^<>]*(?:<|\Z))")
+"""A tag that never closes: `html.parser` looks for its end to the end of the text, once for each."""
 _MARK = re.compile(r"^[ \t]*(?:#{1,6}|-{3,})[ \t]*", re.MULTILINE)
 
 
@@ -69,9 +85,16 @@ def _pdf(name: str, data: bytes, what: str) -> str:
         count = len(reader.pages)
         if count > _MOST_PAGES:
             raise ImportRefused(name, f"{what} must have at most {_MOST_PAGES} pages, has {count}")
-        pages = [_MARK.sub("", page.extract_text() or "") for page in reader.pages]
+        budget = _MOST_UNPACKED
+        pages = []
+        for page in reader.pages:  # five thousand pages may show one and the same long stream
+            contents = page.get_contents()
+            budget -= 0 if contents is None else len(contents.get_data())
+            if budget < 0:
+                raise ImportRefused(name, f"{what} must unpack to at most {_MOST_UNPACKED} bytes, unpacks to more")
+            pages.append(_MARK.sub("", page.extract_text() or ""))
         chapters = _outline(reader)
-    except (PyPdfError, ValueError, KeyError, TypeError, RuntimeError) as broken:
+    except (PyPdfError, *_BROKEN_PDF) as broken:
         raise ImportRefused(name, f"{what} must be a whole PDF, reading it failed: {broken}") from broken
     if sum(letter.isalpha() for page in pages for letter in page) < _LEAST_LETTERS:
         found = f"its {count} pages hold pictures only; run text recognition (OCR) over it first"
@@ -124,7 +147,7 @@ def _epub(name: str, data: bytes, what: str) -> str:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return _opened_epub(name, archive, what)
-    except (zipfile.BadZipFile, EOFError, RuntimeError) as broken:
+    except _BROKEN_ZIP as broken:
         raise ImportRefused(name, f"{what} must be a whole EPUB, reading it failed: {broken}") from broken
 
 
@@ -144,6 +167,8 @@ def _opened_epub(name: str, archive: zipfile.ZipFile, what: str) -> str:
     package = _Tags.of(text_of(package_path))
     files = {found.get("id", ""): found.get("href", "") for tag, found in package if tag == "item"}
     order = [files.get(found.get("idref", ""), "") for tag, found in package if tag == "itemref"]
+    if len(order) > _MOST_PARTS:
+        raise ImportRefused(name, f"{what} must have at most {_MOST_PARTS} parts in reading order, has {len(order)}")
     lines: list[str] = []
     for href in order:
         if href:
@@ -172,7 +197,19 @@ def _part(name: str, archive: zipfile.ZipFile, path: str, budget: list[int], wha
         ) from None
     if "<!ENTITY" in text:
         raise ImportRefused(name, f"{what} must define no entities of its own, its part {path} does")
-    return text
+    return _BARE.sub("&lt;", _without_comments(text))
+
+
+def _without_comments(text: str) -> str:
+    """Markup without its comments; one that never ends takes the rest."""
+    kept, at = [], 0
+    while (begins := text.find("<!--", at)) >= 0:
+        kept.append(text[at:begins])
+        ends = text.find("-->", begins)
+        if ends < 0:
+            return "".join(kept)
+        at = ends + 3
+    return "".join([*kept, text[at:]])
 
 
 class _Tags(HTMLParser):
