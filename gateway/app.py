@@ -464,6 +464,7 @@ class Gateway:
         earlier = None if after is None else self._conversations.get(after)
         with self.database.snapshot() as reader:
             answer = ask(text, reader, now_ms=now_ms, budget=self.config.answer.token_budget, conversation=earlier)
+            seen = reader.revisions(ref for claim in answer.claims for ref in claim.refs)
         number = self._in_writer(
             lambda tx: tx.save_answer(
                 asked_ms=now_ms,
@@ -471,6 +472,7 @@ class Gateway:
                 body=json.dumps(answer_json(answer), ensure_ascii=False),
                 cites=tuple(ref for claim in answer.claims for ref in claim.refs),
                 told=told_verdicts(answer),
+                seen=seen,
             )
         )
         self._conversations[number] = Conversation.after(answer)

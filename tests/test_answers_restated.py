@@ -156,3 +156,28 @@ async def test_the_same_rows_say_again_what_was_told(hub, database):
     assert after is not None
     assert after.measured.comparison == before.measured.comparison
     assert number == 1
+
+
+async def test_a_record_that_comes_between_the_reading_and_the_keeping_of_an_answer_is_a_late_one(hub, database):
+    """The answer was read, the late records were stored, the answer was kept: nobody was told of them."""
+    gateway, clock = hub
+    clock.advance(LATER - ASKED)
+    save = gateway._in_writer
+
+    def after_a_late_batch(write):
+        save(arrives_late)
+        return save(write)
+
+    gateway._in_writer = after_a_late_batch
+    number, told = await asked_and_told_down(gateway)
+    with database.transaction() as tx:
+        (due,) = [verdict for verdict in tx.due_verdicts(most=99) if verdict.series == told.series]
+    assert verdict_now_in(database, due) == "usual"
+    await gateway.learn_now()
+    with database.snapshot() as reader:
+        assert [changed.now_word for changed in reader.changed_verdicts(answer=number)] == ["usual"]
+
+
+def verdict_now_in(database, told):
+    with database.snapshot() as reader:
+        return verdict_now(reader, told)

@@ -86,13 +86,12 @@ def _pdf(name: str, data: bytes, what: str) -> str:
         if count > _MOST_PAGES:
             raise ImportRefused(name, f"{what} must have at most {_MOST_PAGES} pages, has {count}")
         budget = _MOST_UNPACKED
-        pages = []
         for page in reader.pages:  # five thousand pages may show one and the same long stream
             contents = page.get_contents()
             budget -= 0 if contents is None else len(contents.get_data())
             if budget < 0:
                 raise ImportRefused(name, f"{what} must unpack to at most {_MOST_UNPACKED} bytes, unpacks to more")
-            pages.append(_MARK.sub("", page.extract_text() or ""))
+        pages = [_MARK.sub("", page.extract_text() or "") for page in reader.pages]
         chapters = _outline(reader)
     except (PyPdfError, *_BROKEN_PDF) as broken:
         raise ImportRefused(name, f"{what} must be a whole PDF, reading it failed: {broken}") from broken

@@ -11,10 +11,13 @@ import sqlite3
 from typing import TYPE_CHECKING, Any
 
 from gateway.model import PetStatus, RecordRef
+from gateway.store.blobs import pack_list
 from gateway.store.deliveries import FRAME_SQL, frame_of
 from gateway.stored import FloorNotice, FollowedRow, ToldVerdict
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gateway.stored import DatedFrame, TextRecord
 
 __all__ = ["NoticeReads", "NoticeWrites"]
@@ -151,6 +154,17 @@ class NoticeReads:
             {"pet": pet, "at": at_ms},
         )
         return tuple((name, RecordRef(ref)) for name, ref in rows)
+
+    def revisions(self, refs: Iterable[RecordRef]) -> dict[str, int]:
+        """Reference to revision of those of these records that are days."""
+        wanted = pack_list(tuple(ref.text for ref in refs))
+        return dict(
+            self._db.execute(
+                "SELECT r.ref, d.revision FROM record r JOIN day d ON d.record = r.id "
+                "WHERE r.ref IN (SELECT value FROM json_each(:refs))",
+                {"refs": wanted},
+            )
+        )
 
     # -- verdicts told -----------------------------------------------------------------------------
 

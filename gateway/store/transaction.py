@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from gateway.errors import HouseholdError
@@ -24,7 +25,7 @@ from gateway.store.reads import Reader
 from gateway.store.retention import Retention, day_row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from gateway.model import Edge, Evidence, Household, PetStatus, RecordRef, Series
     from gateway.stored import DatedFrame, DayRow, DeadLetter, Document, Learned, TextRecord, ToldVerdict
@@ -516,8 +517,13 @@ class Transaction(
         body: str,
         cites: tuple[RecordRef, ...],
         told: tuple[ToldVerdict, ...] = (),
+        seen: Mapping[str, int] = MappingProxyType({}),
     ) -> int:
-        """Keep an answer with the revision of every record it cites and the verdicts it told; returns its number."""
+        """Keep an answer with the revision of every record it cites and the verdicts it told; returns its number.
+
+        ``seen`` are the revisions of the cited days in the snapshot that was answered from: a day that was
+        restated between the snapshot and this is one that changed after the answer was given.
+        """
         cursor = self._db.execute(
             "INSERT INTO answer (asked_ms, question, body) VALUES (?, ?, ?)", (asked_ms, question, body)
         )
@@ -529,4 +535,18 @@ class Transaction(
                 (number, ref.text),
             )
         self.save_told_verdicts(number, told)
+        for day_ref, revision in seen.items():
+            changed = self._db.execute(
+                "SELECT d.record, d.series, d.date, d.end_ms FROM day d JOIN record r ON r.id = d.record "
+                "WHERE r.ref = :ref AND d.revision <> :seen AND d.end_ms <= :asked",
+                {"ref": day_ref, "seen": revision, "asked": asked_ms},
+            ).fetchone()
+            if changed is not None:
+                record, series, date, end_ms = changed
+                self._db.execute(
+                    "UPDATE answer_cites SET restated = 1, revision = :seen "
+                    "WHERE answer = :answer AND record = :record",
+                    {"seen": revision, "answer": number, "record": record},
+                )
+                self.note_verdicts_due(series, date, told_from_ms=end_ms)
         return number
