@@ -24,7 +24,7 @@ from gateway.web.headline import headline
 from gateway.web.learning import read_learning
 from gateway.web.together import read_together
 from gateway.web.trend import TREND_DAYS, Point, Trend, read_trend
-from gateway.web.views import front_page
+from gateway.web.views import front_page, near_lines
 from tests.web_home import (
     ATE,
     CAUSES,
@@ -266,6 +266,19 @@ def test_under_alarm_every_phone_number_is_one_tap(text, numbers):
     assert [number for _, number in pieces if number] == numbers
     assert "".join(part for part, _ in pieces) == text
     assert Sentence(kind="caution", text=text).pieces == ((text, ""),)
+
+
+# --- what did not join ----------------------------------------------------------------------------
+
+
+def test_what_did_not_join_is_said_in_the_homes_words_and_without_masses(reader):
+    told = (
+        ("condition:flea_allergy", "rank 13, walk mass 0.0177, but its cheapest connection costs 0.0182", ()),
+        ("food also changed Jul 5", "nothing new in it is linked to scratching in your sources", (LOG_REF,)),
+    )
+    near = near_lines(reader, told)
+    assert near[0] == ("flea allergy", "near the question, too weakly joined to be part of the answer", ())
+    assert near[1] == told[1]
 
 
 # --- headlines ------------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ from gateway.web.views import (
     front_page,
     link_to,
     mark_lines,
+    near_lines,
     record_href,
     record_page,
     sources,
@@ -114,6 +115,7 @@ class _Pages:
                 hypotheses={receipt.claim: _named(receipt.hypotheses(), reader) for receipt in view.receipts},
                 sources={receipt.claim: sources(reader, receipt.refs, receipt.window) for receipt in view.receipts},
                 chain=chain,
+                near=near_lines(reader, view.near_misses),
                 charts=tuple(draw_chart(chain, width=width, columns=columns) for width, columns in _CHART_SIZES),
                 href=record_href,
             )

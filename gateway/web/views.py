@@ -39,6 +39,7 @@ __all__ = [
     "hypothesis_words",
     "link_to",
     "mark_lines",
+    "near_lines",
     "record_href",
     "record_page",
     "sources",
@@ -375,6 +376,24 @@ def mark_lines(reader: Reader) -> tuple[MarkLine, ...]:
             since=when(marked_ms, home),
         )
         for number, edge, name, reason, marked_ms in reversed(reader.walls(at_ms=_LATEST_MS))
+    )
+
+
+NearLine = tuple[str, str, tuple[RecordRef, ...]]
+
+
+def near_lines(reader: Reader, near_misses: tuple[NearLine, ...]) -> tuple[NearLine, ...]:
+    """What came close and did not join, in an owner's words: (what, why not, records).
+
+    A thing of the graph is named as the home names it, and its masses and costs stay with
+    ``--explain`` and the JSON: no owner weighs them.
+    """
+    home, labels, kinds = reader.household(), reader.vertex_labels(), load().vertex_kinds
+    return tuple(
+        (vertex_words(what, home, labels), "near the question, too weakly joined to be part of the answer", refs)
+        if what.partition(":")[0] in kinds
+        else (what, reason, refs)
+        for what, reason, refs in near_misses
     )
 
 
