@@ -99,11 +99,14 @@ class Hub:
 
 
 async def _handing_over(bluez: FakeBluez, tracker: TrackerPeer, holds: Callable[[], bool], what: str) -> None:
-    """Let the world go on until it holds."""
-    end, advertised_s = time.monotonic() + PATIENCE_S, 0.0
+    """Let the world go on until it holds; a collar goes on measuring, so there is always something to read."""
+    end, advertised_s, measured_s = time.monotonic() + PATIENCE_S, 0.0, time.monotonic()
     while not holds():
         assert time.monotonic() < end, what
         bluez.pump()
+        if time.monotonic() - measured_s > 1.0:
+            measured_s = time.monotonic()
+            tracker.measure(50)
         if time.monotonic() - advertised_s > 0.1:
             advertised_s = time.monotonic()
             bluez.advertise(ADDRESS, service=tracker.service_data(), peer=tracker)

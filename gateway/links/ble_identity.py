@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-
 from firmware_bridge import wire
 from gateway.errors import PayloadError
 from gateway.links import bthome
@@ -54,6 +52,8 @@ def resolves(address: str, irk: bytes) -> bool:
     if raw[0] >> 6 != _RESOLVABLE:
         return False
     # One block of a keyed hash, as the specification says; nothing is kept secret by it.
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # noqa: PLC0415  # as in bthome
+
     encryptor = Cipher(algorithms.AES(irk), modes.ECB()).encryptor()  # noqa: S305
     return (encryptor.update(bytes(13) + raw[:3]) + encryptor.finalize())[-3:] == raw[3:]
 

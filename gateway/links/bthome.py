@@ -12,9 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESCCM
-
 from gateway.errors import PayloadError
 
 __all__ = ["SERVICE_UUID", "BtHome", "Measured", "PacketRule", "opened", "parse"]
@@ -198,6 +195,9 @@ def _decrypted(info: int, own: bytes, sealed: bytes, *, address: str, key: bytes
     counter = sealed[-tail:-_CHECK_BYTES]
     mac = own[::-1] if own else bytes.fromhex(address.replace(":", ""))
     nonce = mac + b"\xd2\xfc" + bytes((info,)) + counter
+    from cryptography.exceptions import InvalidTag  # noqa: PLC0415  # 7 MiB that a home without keys never needs
+    from cryptography.hazmat.primitives.ciphers.aead import AESCCM  # noqa: PLC0415
+
     try:
         plain = AESCCM(key, tag_length=_CHECK_BYTES).decrypt(nonce, sealed[:-tail] + sealed[-_CHECK_BYTES:], None)
     except InvalidTag:
