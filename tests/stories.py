@@ -89,6 +89,15 @@ def _names(notice: dict[str, Any], missing: dict[str, str]) -> bool:
     return missing["slot"] in slots and ("device" not in missing or notice.get("device") == missing["device"])
 
 
+def _cites(claim: dict[str, Any], kind: str) -> bool:
+    """Whether a claim stands on records of this kind and no other; energy, counted from grams, also on what
+    was in the bowl and what its label says.
+    """
+    kinds = {ref.partition(":")[0] for ref in claim["refs"]}
+    energy = kind == "day" and any(name.endswith(".intake") for name in claim["about"])
+    return kind in kinds and kinds <= {kind, *(("event", "label") if energy else ())}
+
+
 def _matches(claim: dict[str, Any], wanted: dict[str, Any]) -> bool:
     about = claim["about"]
     checks = {
@@ -96,7 +105,7 @@ def _matches(claim: dict[str, Any], wanted: dict[str, Any]) -> bool:
         "class": lambda value: claim["class"] == value,
         "series": lambda value: any(name.endswith(f".{_NOUNS.get(value, value)}") for name in about),
         "window": lambda value: claim["window"] is not None and claim["window"]["label"] == value,
-        "ref": lambda value: any(ref.startswith(f"{value}:") for ref in claim["refs"]),  # energy cites its labels too
+        "ref": lambda value: _cites(claim, value),
         "verdict": lambda value: value in _verdicts(claim),
         "head": lambda value: value in about,
         "tail": lambda value: value in about,
