@@ -424,7 +424,7 @@ def test_a_weight_by_a_device_is_said_with_its_record(database, question):
     with database.snapshot() as reader:
         answer = ask(question, reader, now_ms=T3 + HOUR)
     (claim,) = answer.claims
-    assert claim.text == "Last weighed Jul 22, 12:02: 2.13 kg"
+    assert claim.text == "Luna weighed 2.13 kg on Jul 22, 12:02"
     assert [ref.text for ref in claim.refs] == ["event:petkit-hall/petkit-litter/4_10000001_1784736135.9.weight"]
 
 

@@ -239,6 +239,5 @@ def test_when_a_pet_ate_last_is_said_once(tmp_path):
         built.learn()
         text = text_of(built.ask("When did Max last eat?"))
     assert text.count("Jul 14, 17:10") == 1
-    assert text.count("isit to the bowl") == 1
-    assert "That visit, 1" in text
+    assert text.startswith("The last visit to the bowl was on Jul 14, 17:10, 1")
     assert " g [bowl]." in text

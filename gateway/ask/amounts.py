@@ -18,7 +18,6 @@ from gateway.ask.wording import (
     amount,
     being,
     clock_time,
-    counted,
     day,
     day_range,
     done,
@@ -139,20 +138,20 @@ def quantity(scene: Scene, question: Question, draft: Draft, pet: Pet, window: W
         _look_at(scene, draft, pet, observed.captured_by[0])
         return
     total = total_of(scene, pet, observed, window)
-    draft.say(NoticeKind.SHORT, _short(pet, observed, part.total, dates))
-    if total is not None and len(total.aggregate.full_days) > 1:
-        _daily_claim(draft, total, asked.cite)
-    if not _visits_claim(asked, part):
+    opening = _short(pet, observed, part.total, dates)
+    if not _visits_claim(asked, part, opening):
         draft.claim(
             "total",
             EvidenceClass.MEASURED,
-            f"{_figure(observed, part.total)} {dates}",
+            opening,
             cite=asked.cite,
             refs=part.refs,
             values=(Quantity("total", part.total, observed.unit), Quantity("covered", part.covered_ms, "ms")),
             window=window,
             about=(f"pet:{pet.id}", f"series:{asked.series}"),
         )
+    if total is not None and len(total.aggregate.full_days) > 1:
+        _daily_claim(draft, total, asked.cite)
     _set_aside(asked)
     _uncovered(asked, part, total)
     if observed.caveat:
@@ -165,13 +164,6 @@ def _look_at(scene: Scene, draft: Draft, pet: Pet | None, kind: str) -> None:
     draft.say(NoticeKind.NEXT, f"Next: check the {plain}'s battery and place")
     if pet is not None:
         draft.say(NoticeKind.CAUTION, f"What you saw of {pet.name} yourself counts, whatever the {plain} says")
-
-
-def _figure(observed: Property, total: int) -> str:
-    """What the window held, as a noun: "3 litter box visits", "2 h of rest", "212 g from the bowl"."""
-    if observed.unit == "count":
-        return counted(observed.words[0], total)
-    return f"{amount(total, observed.unit)} {observed.of_device or 'of ' + observed.owner}"
 
 
 def _short(pet: Pet, observed: Property, total: int, dates: str) -> str:
@@ -207,18 +199,18 @@ def _daily_claim(draft: Draft, total: Total, cite: str) -> None:
     )
 
 
-def _visits_claim(asked: _Asked, part: _Part) -> bool:
-    """For food and water: the visits behind the sum, which are the records to open."""
+def _visits_claim(asked: _Asked, part: _Part, opening: str) -> bool:
+    """For food and water: the opening with the visits behind the sum, which are the records to open."""
     if asked.observed.wire_kind != 3 or asked.observed.unit != "mg":
         return False
     visits = [event for event in asked.visits() if event.set_aside is None]
     if not visits:
         return False
-    each = f", {amount(part.total / len(visits), 'mg')} each on average" if len(visits) > 1 else ""
+    each = f"{len(visits)} visits, {amount(part.total / len(visits), 'mg')} each on average"
     asked.draft.claim(
         "visits",
         EvidenceClass.MEASURED,
-        f"{amount(part.total, 'mg')} in {len(visits)} {'visit' if len(visits) == 1 else 'visits'}{each}",
+        f"{opening}, in {'1 visit' if len(visits) == 1 else each}",
         cite=asked.cite,
         refs=(*part.refs, *(event.ref for event in visits)),
         values=(Quantity("total", part.total, "mg"), Quantity("visits", len(visits), "count")),
@@ -296,11 +288,10 @@ def logged_level(scene: Scene, draft: Draft, pet: Pet, observed: Property) -> No
     last = entries[-1]
     assert last.at_ms is not None
     when = day(local_day(last.at_ms, scene.zones), year_of=scene.today)
-    draft.say(NoticeKind.SHORT, f"The last {observed.owner} on file is from {when}")
     draft.claim(
         "logged",
         EvidenceClass.RECORDED,
-        f"{first_upper(last.text)}, {when}",
+        f"{first_upper(last.text)} on {when}, the last on file",
         cite="owner's log",
         refs=(last.ref,),
         about=(f"pet:{pet.id}",),

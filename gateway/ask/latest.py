@@ -65,8 +65,7 @@ def last_event(scene: Scene, draft: Draft, observed: Property, *, pet: Pet | Non
     if last is None:
         _none(scene, draft, observed, pet, f"No {row_words(observed)} is recorded")
         return
-    draft.say(NoticeKind.SHORT, f"The last {row_words(observed)} was on {_when(scene, last.start_ms)}")
-    _row_claim(scene, draft, observed, last, f"That {row_words(observed).split()[0]}")
+    _row_claim(scene, draft, observed, last, f"The last {row_words(observed)} was on {_when(scene, last.start_ms)}")
     if pet is not None and len(scene.home.bindings_at(last.device, last.start_ms)) > 1:
         plain = scene.ontology.device_kinds[scene.home.device(last.device).kind].plain
         draft.say(NoticeKind.CAUTION, f"That {plain} is shared, so whose visit it was is not known")
@@ -145,11 +144,10 @@ def _last_slot(scene: Scene, draft: Draft, observed: Property, pet: Pet) -> None
         from_ms = row.start_ms + held[-1] * SLOT_MS
         until_ms = min(from_ms + SLOT_MS, scene.now_ms)
         when = f"{_when(scene, from_ms)} to {clock_time(scene.local(until_ms))}"
-        draft.say(NoticeKind.SHORT, f"{first_upper(being(observed.owner))} last recorded {when}")
         draft.claim(
             "last_slot",
             EvidenceClass.MEASURED,
-            f"{amount(row.sums[held[-1]], observed.unit)} of {observed.owner} {when}",
+            f"{first_upper(being(observed.owner))} last recorded {when}: {amount(row.sums[held[-1]], observed.unit)}",
             cite=cite_of(scene, scene.devices_of(pet.id, observed)),
             refs=(row.ref,),
             values=(Quantity("amount", row.sums[held[-1]], observed.unit),),

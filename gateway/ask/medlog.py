@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gateway.ask.advice import vet_phone
 from gateway.ask.blame import exposures
 from gateway.ask.sources import cite, dated_by, mentions, quote, subject_words
-from gateway.ask.wording import clock_time, day, first_upper, joined
+from gateway.ask.wording import clock_time, day, first_upper, is_or_are, joined
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import add_days, day_interval, local_day
 from gateway.model import Interval
@@ -88,15 +88,14 @@ def given(scene: Scene, question: Question, draft: Draft, pet: Pet) -> None:
     if today:
         inside = Interval(day_interval(scene.today, scene.zones).start_ms, scene.now_ms)
     now = [e for e in found if inside is not None and inside.start_ms <= (e.at_ms or 0) < inside.end_ms]
-    when = "today" if today else "in that time"
+    when = " today" if today else "" if inside is None else " in that time"
     if now or (inside is None and found):
-        last = (now or found)[-1]
-        draft.say(NoticeKind.SHORT, f"Yes, as logged: {_when(scene, last)}")
+        draft.say(NoticeKind.SHORT, "Yes, as logged")
     else:
         gone = "a dose given without logging" if _is_medicine(question) else "what nobody logged"
         draft.say(
             NoticeKind.SHORT,
-            f"I can't tell: no {label} is logged {when} for {pet.name}, and {gone} leaves no trace",
+            f"I can't tell: no {label} {is_or_are([label])} logged{when} for {pet.name}, and {gone} leaves no trace",
             slot="medicine" if _is_medicine(question) else "log",
             device="people",
         )
@@ -184,8 +183,6 @@ def last_logged(scene: Scene, question: Question, draft: Draft, pet: Pet) -> Non
     """Answer "when was the last one?" from the log, or from a dated exposure of the graph."""
     found = _entries(scene, question, pet)
     if found:
-        draft.say(NoticeKind.SHORT, first_upper(_when(scene, found[-1])))
-        draft.paragraph()
         _last(scene, draft, pet, found)
         draft.say(NoticeKind.CAUTION, "One given without logging would not show here")
         return
@@ -206,7 +203,7 @@ def last_logged(scene: Scene, question: Question, draft: Draft, pet: Pet) -> Non
         )
         return
     label = _label(scene, question)
-    draft.say(NoticeKind.SHORT, f"No {label} is logged for {pet.name}", slot="log", device="people")
+    draft.say(NoticeKind.SHORT, f"No {label} {is_or_are([label])} logged for {pet.name}", slot="log", device="people")
     draft.say(NoticeKind.ABSENCE, "One given without logging leaves no trace; a log entry records the next", slot="log")
 
 
@@ -233,7 +230,8 @@ def timing(scene: Scene, question: Question, draft: Draft, pet: Pet) -> None:
     if not found:
         draft.say(
             NoticeKind.ABSENCE,
-            f"No {label} is logged for {pet.name}. It may have been given without logging; ask everyone at home",
+            f"No {label} {is_or_are([label])} logged for {pet.name}. "
+            "It may have been given without logging; ask everyone at home",
             slot="medicine",
             device="people",
         )

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gateway.ask.figures import cite_of
-from gateway.ask.wording import amount, clock_time, day, first_upper
-from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
+from gateway.ask.wording import amount, clock_time, day
+from gateway.dialogue import EvidenceClass, Quantity
 from gateway.measure.days import local_day
 
 if TYPE_CHECKING:
@@ -47,15 +47,14 @@ def say_weighings(scene: Scene, draft: Draft, pet: Pet) -> bool:
         return False
     last = rows[-1]
     earlier = [row for row in rows if row.start_ms <= last.start_ms - _APART_MS]
-    draft.say(NoticeKind.SHORT, f"{pet.name} weighed {amount(int(last.fields[0]), 'mg')} on {_when(scene, last)}")
-    draft.paragraph()
     for opening, row in (("last", last), *(("before", row) for row in earlier[-1:])):
         device = scene.home.device(row.device)
         at = clock_time(scene.local(row.start_ms))
+        lead = f"{pet.name} weighed" if opening == "last" else "Before that"
         draft.claim(
             f"weighed_{opening}",
             EvidenceClass.MEASURED,
-            f"{first_upper(opening)} weighed {_when(scene, row)}, {at}: {amount(int(row.fields[0]), 'mg')}",
+            f"{lead} {amount(int(row.fields[0]), 'mg')} on {_when(scene, row)}, {at}",
             cite=cite_of(scene, (device,)),
             refs=(row.ref,),
             values=(Quantity("weight", int(row.fields[0]), "mg"),),

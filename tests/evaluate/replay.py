@@ -491,17 +491,54 @@ def _onset(case: _Case) -> Found:
 
 
 def _last_event(case: _Case) -> Found:
-    kinds = {"last_meal": "meal", "last_refill": "refill"}
     yield from _bowl_of_pet(case)
+    yield from _of_device(case)
     for event in case.events:
-        if event.kind != kinds[case.claim["kind"]]:
+        if event.kind != case.claim["kind"].removeprefix("last_"):
             yield "misattributed", f"{event.ref} is a {event.kind}"
         if case.values.get("amount", event.amount) != event.amount:
-            yield "unsupported", f"{event.ref} is of {event.amount} mg"
+            yield "unsupported", f"{event.ref} is of {event.amount} {event.kind}"
         if case.book.later_event(event, case.as_of_ms - 1):
             yield "stale", f"{event.ref} is not the latest"
         if f"{case.day_of(event.start_ms)}, {local_time(event.start_ms, case.book.zone)}" not in case.text:
             yield "unsupported", f"{event.ref} is of another time"
+
+
+def _last_slot(case: _Case) -> Found:
+    """The last quarter of an hour, up to the asking, in which the series held anything."""
+    yield from _about_days(case, set(case.series))
+    if len(case.days) != 1:
+        yield "unsupported", "one day holds the last quarter of an hour"
+        return
+    day = case.days[0]
+    held = [n for n, amount in enumerate(day.sums) if amount and day.start_ms + n * SLOT < case.as_of_ms]
+    if not held or case.values.get("amount") != day.sums[held[-1]]:
+        yield "unsupported", f"amount is {case.values.get('amount')}, the day's last quarter of an hour holds another"
+        return
+    from_ms = day.start_ms + held[-1] * SLOT
+    if f"{case.day_of(from_ms)}, {local_time(from_ms, case.book.zone)} to" not in case.text:
+        yield "unsupported", f"the last quarter of an hour began {local_time(from_ms, case.book.zone)}"
+    if case.book.one(
+        "SELECT 1 FROM day WHERE series = ? AND date > ? AND start_ms < ? AND n > 0",
+        day.series,
+        day.date,
+        case.as_of_ms,
+    ):
+        yield "stale", f"{day.series} has a later day"
+
+
+def _weighed(case: _Case) -> Found:
+    """A weight by a device that then served this pet alone; the last one is the latest of any such device."""
+    yield from _of_device(case)
+    for event in case.events:
+        if event.kind != "weight" or event.fields[0] != case.values.get("weight") or event.set_aside is not None:
+            yield "unsupported", f"{event.ref} is {event.kind} {event.fields[:1]}"
+        if case.book.bound(event.device, event.start_ms) != set(case.pets):
+            yield "misattributed", f"{event.ref} is not of {case.pets} alone"
+        if case.day_of(event.start_ms) not in case.text:
+            yield "unsupported", f"{event.ref} is of {case.day_of(event.start_ms)}"
+        if case.claim["kind"] == "weighed_last" and case.book.later_event(event, case.as_of_ms):
+            yield "stale", f"{event.ref} is not the latest"
 
 
 def _silence(case: _Case) -> Found:
@@ -769,7 +806,8 @@ def _with_and_without(case: _Case) -> Found:
 _RULES: dict[str, Callable[[_Case], Found]] = {
     "comparison": _comparison_rule, "as_usual": _as_usual, "per_day": _per_day, "total": _total, "visits": _visits,
     "meals": _visits, "refills": _visits, "shared_total": _shared_total, "so_far": _so_far, "today_so_far": _today_so_far,
-    "onset": _onset, "last_meal": _last_event, "last_refill": _last_event, "silence": _silence, "battery": _battery,
+    "onset": _onset, "last_meal": _last_event, "last_refill": _last_event, "last_litter": _last_event,
+    "last_dispensed": _last_event, "last_slot": _last_slot, "weighed_last": _weighed, "weighed_before": _weighed, "silence": _silence, "battery": _battery,
     "last_heard": _last_heard, "set_aside": _set_aside, "food_change": _food_change, "food_since": _exposure,
     "exposure": _exposure, "medicine_change": _logged_link, "parasite_change": _logged_link, "place_change": _logged_link,
     "visitor_change": _logged_link, "device_change": _logged_link, "medicines": _medicines, "logged": _words_of_text,
