@@ -106,9 +106,8 @@ def resident_bytes(graph, hub_exponent=0.5, restart=0.15):
     system = _systems[graph][hub_exponent, restart]
     own = (graph.order, graph.place, graph.indptr, graph.columns, graph.belief, graph.names.offsets)
     scaled = (
-        *(system.root_d, system.scale, system.own, system.near, system.to_mass, system.carry, system.lift),
+        *(system.own, system.near, system.to_mass, system.carry, system.lift),
         *system.fold.pairs,
-        system.fold.itself,
     )
     return sum(array.nbytes for array in (*own, *scaled)) + len(graph.names.blob)  # what shares memory counts once
 

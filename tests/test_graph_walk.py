@@ -319,6 +319,15 @@ def test_a_walk_whose_events_are_folded_is_the_walk():
             assert ranking.error <= 1e-9
 
 
+def test_a_walk_over_more_reds_than_blas_adds_up_in_one_thread_is_the_walk():
+    graph = from_arrays(names_of(30_000), *random_arrays(30_000, 90_000))
+    assert graph.reds > 2 * 8192
+    for seeds in (frozenset({0, 29_999}), frozenset({17})):
+        ranking = walk(graph, seeds, hub_exponent=0.0)
+        assert np.abs(ranking.mass - pagerank_of_igraph(graph, seeds)).sum() <= 1e-6
+        assert ranking.error <= 1e-9
+
+
 @given(graphs(), st.sampled_from([0.0, 0.5]))
 @settings(max_examples=40, deadline=None)
 def test_the_folded_system_is_the_system(made, hub):
@@ -327,7 +336,11 @@ def test_the_folded_system_is_the_system(made, hub):
     y = np.random.default_rng(graph.pair_count).random(graph.vertex_count)
     out = [np.full(graph.vertex_count, np.nan) for _ in range(2)]
     for system, into in zip((plain, folded), out, strict=True):
-        system.apply(y.copy(), into)
+        product = system.product(y.copy(), into)
+        product()
+        once = into[: graph.reds].copy()
+        product()  # what the first call left in the scratch changes nothing
+        assert into[: graph.reds].tobytes() == once.tobytes()
     reds, scratch = graph.reds, np.full(graph.vertex_count, np.nan)
     assert out[1][:reds] == pytest.approx(out[0][:reds], rel=1e-12, abs=1e-12)
     for system in (plain, folded):

@@ -18,8 +18,9 @@ Source: Saad, Iterative Methods for Sparse Linear Systems (2003), 14.2.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from numpy.typing import NDArray
 
 from gateway.graph.adjacency import Graph
 
-__all__ = ["System", "make_system"]
+__all__ = ["System", "kernels", "make_system"]
 
 _STEPS = 16  # operations on an entry besides its row's sum: scaling, carrying, subtracting
 _FOLDED = 3  # neighbours: a vertex of k has k (k - 1) / 2 pairs among the reds, from 4 on more than k
@@ -38,7 +39,7 @@ Ints = NDArray[np.int32]
 
 
 @cache
-def _kernels() -> Any:
+def kernels() -> Any:
     """Scipy's own kernels: the public product makes and zeroes a vector at every call, a quarter
     of a walk's time on a million edges. The tests compare each walk with a dense solve.
     """
@@ -52,13 +53,10 @@ _Rows = tuple[Ints, Ints, Floats]
 
 
 class _Fold(NamedTuple):
-    """Folded black vertices: how many (the first ones), pairs of reds (a row is the later one),
-    and what each red hands itself through them.
-    """
+    """Folded black vertices: how many (the first ones), and pairs of reds (a row is the later one)."""
 
     vertices: int
     pairs: _Rows
-    itself: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,11 +64,11 @@ class System:
     """The equation in red-black places, reds first.
 
     ``whole`` is where every row of the graph's matrix begins, ``among`` are the reds' rows,
-    ``unfolded`` those of the blacks that are not folded. On the reds, ``root_d`` is d^1/2, ``scale``
-    is S, ``own`` the diagonal of -A as far as no row holds it, ``near`` is 1 over A's whole diagonal
-    (with what a red hands itself through blacks taken off: a step in sixteen less than 1 over c S^2
-    takes) and ``to_mass`` turns a residual of A into one of pi; on the blacks, ``carry`` is K and
-    ``lift`` is d^1/2 / S. A vertex without edges is black, its ``carry`` and ``lift`` are 0.
+    ``unfolded`` those of the blacks that are not folded. ``lift`` is d^1/2 / S: it turns z into pi
+    (S z on the blacks). On the reds, ``own`` is the diagonal of -A as far as no row holds it, ``near``
+    is 1 over A's whole diagonal (with what a red hands itself through blacks taken off: a step in
+    sixteen less than 1 over c S^2 takes) and ``to_mass`` turns a residual of A into one of pi; on the
+    blacks, ``carry`` is K. A vertex without edges is black, its ``carry`` and ``lift`` are 0.
 
     ``l1_most`` is the most that the L1 norm of a residual in pi's space can be where its energy
     is 1 (Cauchy-Schwarz). ``rounding`` bounds the L1 error of evaluating a residual in float64: a
@@ -82,43 +80,50 @@ class System:
     among: _Rows
     unfolded: _Rows
     reds: int
-    root_d: Floats
-    scale: Floats
+    lift: Floats
     own: Floats
     near: Floats
     to_mass: Floats
     carry: Floats
-    lift: Floats
     fold: _Fold
     restart: float
     l1_most: float
     rounding: float
 
-    def apply(self, x: Floats, out: Floats) -> None:
-        """Out[:reds] = -A y, where x (vertices,) begins with the red vector y; the rest of both is
-        scratch.
+    def product(self, x: Floats, out: Floats) -> Callable[[], None]:
+        """What to call for out[:reds] = -A y, where x (vertices,) begins with the red vector y; the
+        rest of both is scratch. Views and arguments are made here once, since on a small graph they
+        cost as much as the sums.
         """
-        reds, folded, rows, fold = self.reds, self.fold.vertices, self.unfolded, self.fold.pairs
-        y = x[:reds]
+        reds, folded, multiply = self.reds, self.fold.vertices, np.multiply
+        y, red, carry = x[:reds], out[:reds], self.carry[folded:]
+
+        def onto(count: int, rows: _Rows, to: Floats) -> Callable[[], None]:
+            """Rows times y, added to what stands there."""
+            return partial(kernels().csr_matvec, count, reds, *rows, y, to)
+
+        def back(count: int, rows: _Rows, source: Floats) -> Callable[[], None]:
+            """The rows' transpose times a vector, added to the reds."""
+            return partial(kernels().csc_matvec, reds, count, *rows, source, red)
+
+        rows: _Rows = (self.whole, *self.among[1:])
+        ways: list[Callable[[], object]]
         if not folded:  # one list of rows: half the calls
-            whole, n = (self.whole, *self.among[1:]), len(x)
-            np.multiply(self.own, y, out=out[:reds])
-            out[reds:].fill(0.0)
-            _kernels().csr_matvec(n, reds, *whole, y, out)
-            np.multiply(out[reds:], self.carry, out=x[reds:])
-            _kernels().csc_matvec(reds, n, *whole, x, out)
-            return
-        out, pushed = out[:reds], x[reds:]
-        np.multiply(self.own, y, out=out)
-        _kernels().csr_matvec(reds, reds, *self.among, y, out)
-        _kernels().csc_matvec(reds, reds, *self.among, y, out)
-        left = pushed[folded:]
-        left.fill(0.0)
-        _kernels().csr_matvec(len(left), reds, *rows, y, left)
-        left *= self.carry[folded:]
-        _kernels().csc_matvec(reds, len(left), *rows, left, out)
-        _kernels().csr_matvec(reds, reds, *fold, y, out)
-        _kernels().csc_matvec(reds, reds, *fold, y, out)
+            left = out[reds:]
+            ways = [onto(len(x), rows, out), partial(multiply, left, carry, x[reds:]), back(len(x), rows, x)]
+        else:
+            left, rows = x[reds + folded :], self.unfolded
+            ways = [onto(len(left), rows, left), partial(multiply, left, carry, left), back(len(left), rows, left)]
+            for rows in (self.among, self.fold.pairs):
+                ways += [onto(reds, rows, red), back(reds, rows, y)]
+
+        def product() -> None:
+            multiply(self.own, y, red)
+            left.fill(0.0)
+            for way in ways:
+                way()
+
+        return product
 
     def residual(self, right: Floats, x: Floats, out: Floats) -> Floats:
         """``right`` - A y, by the graph's own arrays, as the first ``reds`` of ``out``.
@@ -128,12 +133,12 @@ class System:
         """
         reds, matrix, n = self.reds, (self.whole, *self.among[1:]), len(x)
         out.fill(0.0)
-        _kernels().csr_matvec(n, reds, *matrix, x[:reds], out)
+        kernels().csr_matvec(n, reds, *matrix, x[:reds], out)
         np.multiply(out[reds:], self.carry, out=x[reds:])
-        _kernels().csc_matvec(reds, n, *matrix, x, out)
+        kernels().csc_matvec(reds, n, *matrix, x, out)
         left = out[:reds]
         left += right
-        left += (self.own - self.fold.itself) * x[:reds]
+        left -= self.lift[:reds] / self.to_mass * x[:reds]  # 1 / (c S^2) is d^1/2 / S over c d^1/2 S
         return left
 
     def right(self, seeds: NDArray[np.int32], start: float) -> Floats:
@@ -147,9 +152,9 @@ class System:
         for seed in seeds.tolist():
             if seed < reds:
                 out[seed] += share / self.to_mass[seed]
-            elif self.lift[seed - reds] > 0.0:
+            elif self.lift[seed] > 0.0:
                 row = slice(int(indptr[seed]), int(indptr[seed + 1]))
-                out[columns[row]] += belief[row] * (share / self.lift[seed - reds])
+                out[columns[row]] += belief[row] * (share / self.lift[seed])
         return out
 
     def mass(self, x: Floats, seeds: NDArray[np.int32], start: float) -> Floats:
@@ -158,14 +163,10 @@ class System:
         A black vertex has what it is handed, and where it is a seed r s besides, with s =
         ``start``; a seed without edges (always black) keeps all of s.
         """
-        reds = self.reds
-        out = np.empty(len(x))
-        np.divide(self.root_d, self.scale, out=out[:reds])
-        np.multiply(out[:reds], x[:reds], out=out[:reds])
-        np.multiply(x[reds:], self.lift, out=out[reds:])
-        black_seeds = seeds[seeds >= reds] - reds
+        out = np.multiply(self.lift, x)
+        black_seeds = seeds[seeds >= self.reds]
         alone = self.lift[black_seeds] == 0.0
-        out[reds + black_seeds] += np.where(alone, start, self.restart * start)
+        out[black_seeds] += np.where(alone, start, self.restart * start)
         return out
 
 
@@ -180,8 +181,8 @@ def make_system(graph: Graph, hub_exponent: float, restart: float, *, fold_least
     def row_sums(weight: Floats) -> Floats:
         """W times a vector: each pair acts from both its ends."""
         total = np.zeros(len(weight))
-        _kernels().csr_matvec(*shape, *arrays, weight[:reds], total)
-        _kernels().csc_matvec(*shape[::-1], *arrays, weight, total[:reds])
+        kernels().csr_matvec(*shape, *arrays, weight[:reds], total)
+        kernels().csc_matvec(*shape[::-1], *arrays, weight, total[:reds])
         return total
 
     strength = row_sums(np.ones(graph.vertex_count))
@@ -191,37 +192,38 @@ def make_system(graph: Graph, hub_exponent: float, restart: float, *, fold_least
     damping = np.divide(1.0, root, where=joined, out=np.zeros(len(strength)))
     root_d = np.sqrt(damping * row_sums(damping))
     scale = np.divide(damping, root_d, where=joined, out=np.zeros(len(strength)))
-    follow, black_scale = 1.0 - restart, scale[reds:]
-    carry = follow * black_scale**2
+    lift = np.divide(root_d, scale, where=joined, out=np.zeros(len(strength)))
+    follow = 1.0 - restart
+    carry = follow * scale[reds:] ** 2
     squared = np.square(graph.belief)
-    fold = _folded(graph, carry, squared, fold_least)
+    fold, itself = _folded(graph, carry, squared, fold_least)
     diagonal = 1.0 / (follow * scale[:reds] ** 2)
-    handed = fold.itself.copy()  # what each red hands itself through all blacks
+    handed = itself.copy()  # what each red hands itself through all blacks
     rest = carry[fold.vertices :]
-    _kernels().csc_matvec(reds, len(rest), graph.indptr[reds + fold.vertices :], graph.columns, squared, rest, handed)
+    kernels().csc_matvec(reds, len(rest), graph.indptr[reds + fold.vertices :], graph.columns, squared, rest, handed)
     near = 1.0 / (diagonal - handed)
+    to_mass = follow * root_d[:reds] * scale[:reds]
     longest = int(np.diff(graph.indptr).max() + np.bincount(graph.columns, minlength=1).max())
     return System(
         whole=graph.indptr,
         among=(graph.indptr[: reds + 1], *arrays[1:]),
         unfolded=(graph.indptr[reds + fold.vertices :], *arrays[1:]),
         reds=reds,
-        root_d=root_d[:reds],
-        scale=scale[:reds],
-        own=fold.itself - diagonal,
+        lift=lift,
+        own=itself - diagonal,
         near=near,
-        to_mass=follow * root_d[:reds] * scale[:reds],
+        to_mass=to_mass,
         carry=carry,
-        lift=np.divide(root_d[reds:], black_scale, where=joined[reds:], out=np.zeros(len(black_scale))),
         fold=fold,
         restart=restart,
-        l1_most=float(np.sqrt(np.add.reduce((follow * root_d[:reds] * scale[:reds]) ** 2 / near))),
+        l1_most=float(np.sqrt(np.add.reduce(to_mass**2 / near))),
         rounding=2.0 * float(np.finfo(np.float64).eps) * (longest + _STEPS) / restart,
     )
 
 
-def _folded(graph: Graph, carry: Floats, squared: Floats, least: int) -> _Fold:
-    """Fold the first black vertices, those of few neighbours, into pairs of reds.
+def _folded(graph: Graph, carry: Floats, squared: Floats, least: int) -> tuple[_Fold, Floats]:
+    """Fold the first black vertices, those of few neighbours, into pairs of reds; and what each
+    red hands itself through them.
 
     A black vertex v between reds i and j adds K_v w_iv w_jv to the pair and K_v w_iv^2 to i
     itself (``squared`` are the squares of all beliefs). Entries are sorted by counting, once by
@@ -232,9 +234,9 @@ def _folded(graph: Graph, carry: Floats, squared: Floats, least: int) -> _Fold:
     count = int(np.argmax(np.append(degree, _FOLDED + 1) > _FOLDED))
     nothing = np.zeros(0, dtype=np.int32)
     if count < least or not count:
-        return _Fold(0, (nothing, nothing, np.zeros(0)), np.zeros(reds))
+        return _Fold(0, (nothing, nothing, np.zeros(0))), np.zeros(reds)
     itself = np.zeros(reds)
-    _kernels().csc_matvec(
+    kernels().csc_matvec(
         reds, count, graph.indptr[reds : reds + count + 1], graph.columns, squared, carry[:count], itself
     )
     later, earlier, values = [nothing], [nothing], [np.zeros(0)]
@@ -256,16 +258,16 @@ def _folded(graph: Graph, carry: Floats, squared: Floats, least: int) -> _Fold:
                 earlier.append(ends[j])
                 values.append(handed * weight[j])
     pairs = np.concatenate(later), np.concatenate(earlier), np.concatenate(values)
-    return _Fold(count, _summed(reds, *pairs), itself)
+    return _Fold(count, _summed(reds, *pairs)), itself
 
 
 def _summed(size: int, rows: Ints, columns: Ints, values: Floats) -> _Rows:
     """The square CSR matrix of some entries, equal pairs added up in a fixed order."""
     count = len(values)
     by_column = np.empty(size + 1, dtype=np.int32), np.empty(count, dtype=np.int32), np.empty(count)
-    _kernels().coo_tocsr(size, size, count, columns, rows, values, *by_column)
+    kernels().coo_tocsr(size, size, count, columns, rows, values, *by_column)
     indptr, inner, summed = np.empty(size + 1, dtype=np.int32), np.empty(count, dtype=np.int32), np.empty(count)
-    _kernels().csr_tocsc(size, size, *by_column, indptr, inner, summed)
-    _kernels().csr_sum_duplicates(size, size, indptr, inner, summed)
+    kernels().csr_tocsc(size, size, *by_column, indptr, inner, summed)
+    kernels().csr_sum_duplicates(size, size, indptr, inner, summed)
     left = int(indptr[-1])
     return indptr, inner[:left].copy(), summed[:left].copy()

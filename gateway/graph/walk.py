@@ -26,7 +26,9 @@ Methods for Sparse Linear Systems (2003), 14.2 for the elimination.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import InitVar, dataclass
+from functools import partial
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -35,7 +37,7 @@ from numpy.typing import NDArray
 
 from gateway.errors import GraphError, NotConverged
 from gateway.graph.adjacency import Graph
-from gateway.graph.system import System, make_system
+from gateway.graph.system import System, kernels, make_system
 
 __all__ = ["HUB_EXPONENT", "RESTART", "Ranking", "walk"]
 
@@ -49,6 +51,7 @@ HUB_EXPONENT = 0.5
 _MAX_ITERATIONS = 1000
 _NEAR = 50.0  # the L1 norm is seldom less than a twentieth of its bound by the energy
 _ONE_THREAD = 8192  # OpenBLAS adds up to 10,000 numbers in one thread whatever it was given
+_NOTHING = 1e-290  # an energy of which nothing can be taken: its inverse is still a number
 _LOOK = 8.0  # a top set is looked at each time the error bound has fallen by this factor
 
 Floats = NDArray[np.float64]
@@ -177,11 +180,10 @@ def walk(
     system = _system(graph, hub_exponent, restart)
     places = graph.place[ids]
     solved = _solve(system, np.sort(places), tol=tol, top=top)
-    mass = np.empty(graph.vertex_count)
-    mass[graph.order] = solved.mass
+    mass = solved.mass[graph.place]
     black = places >= system.reds  # only such a vertex can be without a pair
     alone = np.zeros(len(places), dtype=bool)
-    alone[black] = system.lift[places[black] - system.reds] == 0.0
+    alone[black] = system.lift[places[black]] == 0.0
     return Ranking(
         mass=mass,
         seeds=seeds,
@@ -241,44 +243,74 @@ def _solve(system: System, seeds: NDArray[np.int32], *, tol: float, top: int | N
     """
     start = 1.0 / len(seeds)
     right = system.right(seeds, start)
-    reds, count = system.reds, system.reds + len(system.carry)
-    ahead, behind, proof, scratch = np.empty(count), np.empty(count), np.empty(count), np.empty(reds)
-    direction, applied, y = ahead[:reds], behind[:reds], np.zeros(reds)
-    residual = right.copy()
-    near = system.near * residual
-    direction[:] = near
-    energy = _dot(residual, near)
+    reds, count = system.reds, len(system.lift)
+    vectors = _Vectors(reds, count)
+    residual, near, size, proof = vectors.residual, np.empty(reds), np.empty(reds), np.empty(count)
+    apply = system.product(vectors.ahead, vectors.behind)
+    energy_of, norm_of = _inner(residual, near), _inner(system.to_mass, size)
+    curvature_of = _inner(vectors.ahead[:reds], vectors.behind[:reds])
+    residual[:] = right
+    np.multiply(system.near, residual, near)
+    energy = before = scale = energy_of()
     look = _Look(tol if top is None else 1.0)
     for iteration in range(_MAX_ITERATIONS + 1):
         bound = math.sqrt(energy) * system.l1_most / system.restart + system.rounding
         if look.pays(bound):
-            bound = look.sharpened(bound, _l1(system.to_mass, residual) / system.restart + system.rounding)
+            np.abs(residual, size)
+            bound = look.sharpened(bound, norm_of() / system.restart + system.rounding)
         if bound <= look.target:
             # the recurrence drifts from the truth by rounding: prove it on a fresh residual
-            proof[:reds] = y
-            residual = system.residual(right, proof, behind).copy()
-            bound = _l1(system.to_mass, residual) / system.restart + system.rounding
+            proof[:reds] = vectors.y
+            residual[:] = system.residual(right, proof, vectors.behind)
+            np.abs(residual, size)
+            bound = norm_of() / system.restart + system.rounding
             mass = system.mass(proof, seeds, start)
             if bound <= tol or _top_is_certain(mass, top, bound):
                 return _Solved(mass, bound, iteration)
-            energy = _dot(residual, system.near * residual)
+            np.multiply(system.near, residual, near)
+            energy = energy_of()
             look = _Look(tol if top is None else max(tol, bound / _LOOK))
-        if iteration == _MAX_ITERATIONS:
+        if iteration == _MAX_ITERATIONS or energy < _NOTHING:
             break
-        system.apply(ahead, behind)  # applied = -A direction
-        curvature = -_dot(direction, applied)
-        if curvature == 0.0:  # nothing left to descend, or underflow: more steps prove no more
+        # conjugate gradient's direction is `scale` times `ahead`, so that turning only ever adds to it
+        scale *= energy / before
+        vectors.turn(near, 1.0 / scale)
+        apply()
+        curvature = -curvature_of()
+        if curvature == 0.0:  # underflow: more steps prove no more
             break
-        step = energy / curvature
-        np.multiply(direction, step, out=scratch)
-        np.add(y, scratch, out=y)
-        np.multiply(applied, step, out=applied)
-        np.add(residual, applied, out=residual)
-        np.multiply(system.near, residual, out=near)
-        before, energy = energy, _dot(residual, near)
-        np.multiply(direction, energy / before, out=direction)
-        np.add(direction, near, out=direction)
+        vectors.descend(energy / scale / curvature)
+        np.multiply(system.near, residual, near)
+        before, energy = energy, energy_of()
     raise NotConverged("personalized walk, L1 error", iterations=iteration, residual=bound, tol=tol)
+
+
+class _Vectors:
+    """The vectors of one descent, laid out so that a single kernel call moves two of them.
+
+    ``ahead`` (vertices,) begins with the direction, ``behind`` (vertices,) with -A times it; what
+    follows in both is scratch. Beginning with 0: ``y`` and its ``residual`` (reds,).
+    """
+
+    def __init__(self, reds: int, count: int) -> None:
+        behind = -(-count // max(1, reds))  # a multiple of reds on, so that it is a row of `held` as the kernel sees it
+        held, moved = np.zeros(behind * reds + count), np.zeros(2 * reds)
+        self.ahead, self.behind = held[:count], held[behind * reds :]
+        self.y, self.residual = moved[:reds], moved[reds:]
+        self._step, self._turn = np.zeros(2), np.zeros(1)
+        sources, ends = np.array([0, behind], dtype=np.int32), np.arange(3, dtype=np.int32)
+        self._descend = partial(kernels().csr_matvecs, 2, behind + 1, reds, ends, sources, self._step, held, moved)
+        self._turned = partial(kernels().csr_matvecs, 1, 1, reds, ends[:2], sources[:1], self._turn)
+
+    def descend(self, step: float) -> None:
+        """Go ``step`` times ahead: y and its residual."""
+        self._step.fill(step)
+        self._descend()
+
+    def turn(self, near: Floats, share: float) -> None:
+        """Add ``share`` of a red vector to the direction."""
+        self._turn[0] = share
+        self._turned(near, self.ahead)
 
 
 class _Look:
@@ -299,10 +331,12 @@ class _Look:
         return norm
 
 
-def _dot(one: Floats, other: Floats) -> float:
-    """Inner product, always added in the same order: BLAS takes threads from 10,000 on only."""
-    return float(np.dot(one, other)) if len(one) <= _ONE_THREAD else float(np.add.reduce(one * other))
-
-
-def _l1(weight: Floats, vector: Floats) -> float:
-    return float(np.add.reduce(weight * np.abs(vector)))
+def _inner(one: Floats, other: Floats) -> Callable[[], float]:
+    """What to call for the inner product of two vectors, always added in the same order: BLAS takes
+    threads from 10,000 numbers on only, so it gets fewer at a time.
+    """
+    if len(one) <= _ONE_THREAD:
+        return lambda: float(one.dot(other))
+    starts = range(0, len(one), _ONE_THREAD)
+    pieces = [(one[at : at + _ONE_THREAD], other[at : at + _ONE_THREAD]) for at in starts]
+    return lambda: float(sum(piece.dot(beside) for piece, beside in pieces))
