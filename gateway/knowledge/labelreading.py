@@ -134,10 +134,13 @@ class _Reader:
         folded = [word for word, _, _ in words]
         self._open_words.append(bool(find_phrase(folded, phrases("labels.toml", "open_set", "words"))))
         denied = self._denied_spans(index, words, above)
+        diet = find_phrase(folded, phrases("labels.toml", "negation", "diet"))
+        meatless = words[diet[0][0]][1] if diet else len(own)
         trace = above.trace or self._is_trace(index, folded)
         live: list[Term] = []
         for term in terms:
-            if not any(start <= term.start < end for start, end in denied):
+            imitated = term.start >= meatless and self._is_of_animal(term)
+            if not imitated and not any(start <= term.start < end for start, end in denied):
                 live.append(term)
             elif term.role in {Role.SOURCE, Role.GROUP}:
                 self.denied.append((term.id, *self._label.original(item, term.start, term.end)))
@@ -147,9 +150,22 @@ class _Reader:
         if trace:
             entries = [replace(entry, trace=True) for entry in entries]
         self.declared.append(entries)
-        self._passes.append(self._passed_down(live, entries, above, denied=bool(denied) and not live, trace=trace))
+        passes = bool(denied) and not live and not self._heads_what_is_in(item, terms)
+        self._passes.append(self._passed_down(live, entries, above, denied=passes, trace=trace))
         if not terms and any(len(word) > 1 for word in folded):
             self.unread.append((item.start, item.end))
+
+    def _heads_what_is_in(self, item: Item, terms: Sequence[Term]) -> bool:
+        """Whether a denial has named what it denies before a colon: "no chicken: salmon, rice" holds salmon,
+        "free from: salmon" does not.
+        """
+        names = any(term.role in {Role.SOURCE, Role.GROUP} for term in terms)
+        return names and self._label.text[item.end :][:4].lstrip().startswith(":")
+
+    def _is_of_animal(self, term: Term) -> bool:
+        if term.role in {Role.SOURCE, Role.GROUP}:
+            return self._known.kind_of(term.id) == "animal"
+        return term.role is Role.PART
 
     def _is_cut(self, own: str, terms: Sequence[Term]) -> bool:
         short = sum(1 for _ in fold_words(own)) <= _LONGEST_PART_ENTRY

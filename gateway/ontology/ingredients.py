@@ -328,15 +328,16 @@ def _spellings(row: Mapping[str, Any], meaning: _Meaning, *, plural: bool = Fals
             words = tuple(word for word, _, _ in fold_words(phrase))
             yield words, meaning
             if language in _PLURALS or plural:
-                yield from (((*words[:-1], form), meaning) for form in _plurals(words[-1]))
+                yield from (((*words[:-1], form), meaning) for form in _plurals(words[-1], language))
 
 
-def _plurals(word: str) -> Iterable[str]:
+def _plurals(word: str, language: str) -> Iterable[str]:
+    """The plurals of a word; only Spanish adds -es to any consonant ("grain" is no "graines", which are seeds)."""
     if word.endswith(("s", "x", "ch", "sh")):
         return (word + "es",)
     if word.endswith("y"):
         return (word[:-1] + "ies", word + "s")
-    return (word + "s",) if word[-1] in "aeiou" else (word + "s", word + "es")
+    return (word + "s", word + "es") if word[-1] not in "aeiou" and language in {"es", "names"} else (word + "s",)
 
 
 def _suffixes(aliases: Mapping[_Alias, _Meaning], plain: Iterable[str]) -> tuple[tuple[str, _Meaning | None], ...]:
