@@ -67,9 +67,12 @@ def test_lines_written_after_the_reader_are_read_nearly_as_well():
     assert precision >= 0.98
 
 
-@pytest.mark.parametrize("name", ["labels_unseen.jsonl", "labels_unseen2.jsonl"])
+@pytest.mark.parametrize(
+    "name", ["labels_unseen.jsonl", "labels_unseen2.jsonl", "labels_unseen3.jsonl", "labels_unseen4.jsonl"]
+)
 def test_lines_written_before_the_reader_saw_them_reach_the_goal_once_their_kinds_are_mended(name):
-    # First sight: .972 / .982 of 100 lines; then, after mending, 1.0 / .975 of 40 more (DECISIONS).
+    # First sight: .972 / .982 of 100 lines, 1.0 / .975 of 40; .926 / .967 of 124 harder ones, .973 / .944
+    # of 60 more after those were mended (DECISIONS).
     recall, precision = recall_and_precision(name)
     assert recall >= 0.99
     assert precision >= 0.995
@@ -84,6 +87,17 @@ def test_lines_written_before_the_reader_saw_them_reach_the_goal_once_their_kind
         ("goat's milk kefir, cow milk", {"goat_milk", "dairy"}),
         ("Chiken meal, wild rice", {"chicken"}),
         ("Vollkornreis, R\u00fcbentrockenschnitzel", {"rice", "beet"}),
+        ("Ochsenziemer, Schweineohren, Lammkeule, K\u00fcrbiskerne", {"beef", "pork", "lamb", "pumpkin"}),
+        ("buffalo grass, hog's fennel, crab apple, pied de mouton, cola de caballo", {"apple"}),
+        ("Wachteleier, quail eggs, huevos de codorniz, \u0153ufs de caille", {"egg"}),
+        ("clams, oysters, scallops, octopus", {"clam", "oyster", "scallop", "octopus"}),
+        ("ohne Getreide: Lachs 50 %, Kartoffel", {"salmon", "potato"}),
+        ("Free from: salmon, potato. Duck", {"duck"}),
+        ("Vegan: pea protein, maize", {"pea", "maize"}),
+        ("Vegan chicken (pea protein)", {"pea"}),
+        ("Vegetarian, with egg and milk", {"egg", "dairy"}),
+        ("Vegan cheese, rice", {"rice"}),
+        ("Poulet grill\u00e9, ma\u00efs", {"chicken", "maize"}),
     ],
 )
 def test_a_word_is_read_as_the_one_species_it_names(text, found):
@@ -141,6 +155,13 @@ def test_a_named_member_takes_the_doubt_out_only_when_the_whole_is_named():
     assert found_in("Poultry 40% (chicken 4%)") == ({"chicken"}, {"poultry"})
     assert found_in("Poultry (including chicken)") == ({"chicken"}, {"poultry"})
     assert found_in("Meat and animal derivatives (4% chicken)") == ({"chicken"}, {"meat"})
+
+
+def test_a_word_is_a_group_only_in_the_language_that_means_one():
+    assert found_in("Huiles et graisses, l\u00e9gumes, graines de lin") == ({"flax"}, set())
+    assert found_in("Oils and fats, legumes")[1] == {"legume"}
+    assert found_in("Fleisch und tierische Nebenerzeugnisse (4 % Wild)")[1] == {"meat", "game"}
+    assert found_in("Salmon (30 % wild)") == ({"salmon"}, set())
 
 
 def test_what_contains_salmon_contains_fish_and_never_the_other_way():

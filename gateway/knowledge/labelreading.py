@@ -28,6 +28,7 @@ _CONNECTIVES = frozenset({"de", "del", "of", "from", "von", "d", "la", "le"})
 _MARKS = frozenset({Role.FORM, Role.PART, Role.NEUTRAL_PART})
 _ADDITIONS = frozenset({"with", "mit", "con", "avec"})
 _CLAUSE_ENDS = frozenset({"but", "only", "aber", "pero", "mais", "sondern", "just", "nur", "solo", "instead", "rather"})
+_NO_MEAT = frozenset({"egg", "dairy", "goat_milk"})
 _ALSO_FOODS = frozenset({"mais"})
 """French "but" is German maize: it ends a clause only within its own entry."""
 
@@ -81,6 +82,7 @@ class _Inherited:
     entries: tuple[Declared, ...] = ()
     denied: bool = False
     trace: bool = False
+    vegan: bool = False
 
 
 # --- reading ----------------------------------------------------------------------------------
@@ -132,14 +134,13 @@ class _Reader:
         terms = self._known.find(own)
         words = list(fold_words(own))
         folded = [word for word, _, _ in words]
+        terms += self._german_game(words, above)
         self._open_words.append(bool(find_phrase(folded, phrases("labels.toml", "open_set", "words"))))
         denied = self._denied_spans(index, words, above)
-        diet = find_phrase(folded, phrases("labels.toml", "negation", "diet"))
-        meatless = words[diet[0][0]][1] if diet else len(own)
         trace = above.trace or self._is_trace(index, folded)
         live: list[Term] = []
         for term in terms:
-            imitated = term.start >= meatless and self._is_of_animal(term)
+            imitated = self._is_imitated(term, words, above)
             if not imitated and not any(start <= term.start < end for start, end in denied):
                 live.append(term)
             elif term.role in {Role.SOURCE, Role.GROUP}:
@@ -151,7 +152,9 @@ class _Reader:
             entries = [replace(entry, trace=True) for entry in entries]
         self.declared.append(entries)
         passes = bool(denied) and not live and not self._heads_what_is_in(item, terms)
-        self._passes.append(self._passed_down(live, entries, above, denied=passes, trace=trace))
+        vegan = above.vegan or bool(find_phrase(folded, phrases("labels.toml", "negation", "vegan")))
+        below = self._passed_down(live, entries, above, denied=passes, trace=trace)
+        self._passes.append(replace(below, vegan=vegan and not entries))
         if not terms and any(len(word) > 1 for word in folded):
             self.unread.append((item.start, item.end))
 
@@ -162,10 +165,22 @@ class _Reader:
         names = any(term.role in {Role.SOURCE, Role.GROUP} for term in terms)
         return names and self._label.text[item.end :][:4].lstrip().startswith(":")
 
-    def _is_of_animal(self, term: Term) -> bool:
+    def _german_game(self, words: Sequence[tuple[str, int, int]], above: _Inherited) -> tuple[Term, ...]:
+        """ "Wild" is German game where meat is being named ("Fleisch (4 % Wild)"), elsewhere an English "wild"."""
+        if words and words[-1][0] == "wild" and any(entry.source == "meat" for entry in above.entries):
+            return (Term(*words[-1][1:], Role.GROUP, "game"),)
+        return ()
+
+    def _is_imitated(self, term: Term, words: Sequence[tuple[str, int, int]], above: _Inherited) -> bool:
+        """Whether an animal's word stands after "vegan" or under it, or after "vegetarian" (eggs and milk stay)."""
         if term.role in {Role.SOURCE, Role.GROUP}:
-            return self._known.kind_of(term.id) == "animal"
-        return term.role is Role.PART
+            if self._known.kind_of(term.id) != "animal":
+                return False
+        elif term.role is not Role.PART:
+            return False
+        diets = ("vegan",) if term.id in _NO_MEAT else ("vegan", "vegetarian")
+        said = [word for word, start, _ in words if start < term.start]
+        return above.vegan or any(find_phrase(said, phrases("labels.toml", "negation", diet)) for diet in diets)
 
     def _is_cut(self, own: str, terms: Sequence[Term]) -> bool:
         short = sum(1 for _ in fold_words(own)) <= _LONGEST_PART_ENTRY

@@ -12,6 +12,7 @@ packaged table comes through ``gateway.ontology.load``.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -139,6 +140,9 @@ class Ingredients:
     suffixes: tuple[tuple[str, _Meaning | None], ...]
     prefixes: tuple[str, ...]
     slips: Mapping[str, str]
+    plants: frozenset[str]
+    owned_plants: frozenset[str]
+    accented: frozenset[str]
 
     def find(self, text: str) -> tuple[Term, ...]:
         """Every term of the text, longest reading first, left to right, never overlapping
@@ -149,8 +153,12 @@ class Ingredients:
         at = 0
         while at < len(words):
             at, terms = self._read(words, at)
-            found.extend(terms)
+            found.extend(term for term in terms if not self._is_another_word(text[term.start : term.end]))
         return tuple(found)
+
+    def _is_another_word(self, written: str) -> bool:
+        """French "légumes" are vegetables; only the accent tells them from legumes."""
+        return not written.isascii() and unicodedata.normalize("NFC", written).casefold() in self.accented
 
     def ancestors(self, name: str) -> tuple[str, ...]:
         """The groups above a source or group, nearest first, each once."""
@@ -175,6 +183,9 @@ class Ingredients:
 
     def _read(self, words: tuple[tuple[str, int, int], ...], at: int) -> tuple[int, tuple[Term, ...]]:
         word, start, end = words[at]
+        plant = self._plant_of_an_animal(words, at)
+        if plant:
+            return at + plant, (Term(start, words[at + plant - 1][2], Role.NOTHING, "false_friend"),)
         for length in range(min(self.longest.get(word, 0), len(words) - at), 0, -1):
             alias = tuple(w for w, _, _ in words[at : at + length])
             meaning = self.aliases.get(alias)
@@ -192,6 +203,16 @@ class Ingredients:
             if joined is not None and not self.longest.get(words[at + 1][0]):
                 return at + 2, (Term(start, words[at + 1][2], *joined, slip=True),)
         return at + 1, ()
+
+    def _plant_of_an_animal(self, words: tuple[tuple[str, int, int], ...], at: int) -> int:
+        """How many words name a plant by an animal: "buffalo grass" two, "hog's fennel" three; else 0."""
+        role, name = self.aliases.get((words[at][0],), (Role.NOTHING, ""))
+        if role not in {Role.SOURCE, Role.GROUP} or self.kind_of(name) != "animal":
+            return 0
+        after = [word for word, _, _ in words[at + 1 : at + 3]]
+        if after and after[0] in self.plants:
+            return 2
+        return 3 if after[:1] == ["s"] and after[1:] and after[1] in self.plants | self.owned_plants else 0
 
     def _compound(self, word: str) -> tuple[_Meaning, ...]:
         """Source and forms of a compound, or nothing. Each turn shortens the word."""
@@ -277,6 +298,9 @@ def parse_ingredients(table: Mapping[str, Any]) -> Ingredients:
         suffixes=_suffixes(aliases, compound["plain"]),
         prefixes=tuple(compound["prefixes"]),
         slips=MappingProxyType(_slips(aliases, frozenset(table["ocr"]["never"]))),
+        plants=frozenset(table["false_friends"]["plants"]),
+        owned_plants=frozenset(table["false_friends"]["owned_plants"]),
+        accented=frozenset(table["false_friends"]["accented"]),
     )
 
 
