@@ -166,7 +166,7 @@ class _Reader:
         return names and self._label.text[item.end :][:4].lstrip().startswith(":")
 
     def _german_game(self, words: Sequence[tuple[str, int, int]], above: _Inherited) -> tuple[Term, ...]:
-        """ "Wild" is German game where meat is being named ("Fleisch (4 % Wild)"), elsewhere an English "wild"."""
+        """German "Wild" is game where meat is being named ("Fleisch (4 % Wild)"); elsewhere it is an English word."""
         if words and words[-1][0] == "wild" and any(entry.source == "meat" for entry in above.entries):
             return (Term(*words[-1][1:], Role.GROUP, "game"),)
         return ()
