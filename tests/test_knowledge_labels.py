@@ -67,12 +67,10 @@ def test_lines_written_after_the_reader_are_read_nearly_as_well():
     assert precision >= 0.98
 
 
-@pytest.mark.parametrize(
-    "name", ["labels_unseen.jsonl", "labels_unseen2.jsonl", "labels_unseen3.jsonl", "labels_unseen4.jsonl"]
-)
+@pytest.mark.parametrize("name", [f"labels_unseen{number}.jsonl" for number in ("", 2, 3, 4)])
 def test_lines_written_before_the_reader_saw_them_reach_the_goal_once_their_kinds_are_mended(name):
     # First sight: .972 / .982 of 100 lines, 1.0 / .975 of 40; .926 / .967 of 124 harder ones, .973 / .944
-    # of 60 more after those were mended (DECISIONS).
+    # of 60 more after those were mended, .956 / .964 of 60 of a third hand of traps (DECISIONS).
     recall, precision = recall_and_precision(name)
     assert recall >= 0.99
     assert precision >= 0.995
@@ -97,6 +95,9 @@ def test_lines_written_before_the_reader_saw_them_reach_the_goal_once_their_kind
         ("Vegan chicken (pea protein)", {"pea"}),
         ("Vegetarian, with egg and milk", {"egg", "dairy"}),
         ("Vegan cheese, rice", {"rice"}),
+        ("Colostrum (goat), egg (hen), cheese (cow)", {"goat_milk", "egg", "dairy"}),
+        ("Made in a kitchen that handles peanuts. Oat flour, bacon", {"oat", "pork"}),
+        ("Oats, bacon. Made in Turkey", {"oat", "pork"}),
         ("Poulet grill\u00e9, ma\u00efs", {"chicken", "maize"}),
     ],
 )
@@ -155,6 +156,13 @@ def test_a_named_member_takes_the_doubt_out_only_when_the_whole_is_named():
     assert found_in("Poultry 40% (chicken 4%)") == ({"chicken"}, {"poultry"})
     assert found_in("Poultry (including chicken)") == ({"chicken"}, {"poultry"})
     assert found_in("Meat and animal derivatives (4% chicken)") == ({"chicken"}, {"meat"})
+
+
+def test_the_last_unseen_lines_are_read_as_far_as_their_kinds_were_mended():
+    # Left: "chicken-fried rice", crab sticks, French pasta (also a spread), and the snail, which an owner's question means alive.
+    recall, precision = recall_and_precision("labels_unseen5.jsonl")
+    assert recall >= 0.98
+    assert precision >= 0.99
 
 
 def test_a_word_is_a_group_only_in_the_language_that_means_one():

@@ -29,6 +29,7 @@ _MARKS = frozenset({Role.FORM, Role.PART, Role.NEUTRAL_PART})
 _ADDITIONS = frozenset({"with", "mit", "con", "avec"})
 _CLAUSE_ENDS = frozenset({"but", "only", "aber", "pero", "mais", "sondern", "just", "nur", "solo", "instead", "rather"})
 _NO_MEAT = frozenset({"egg", "dairy", "goat_milk"})
+_MILKED = frozenset({"beef", "goat", "lamb", "water_buffalo", "yak", "camel"})
 _ALSO_FOODS = frozenset({"mais"})
 """French "but" is German maize: it ends a clause only within its own entry."""
 
@@ -146,6 +147,8 @@ class _Reader:
             elif term.role in {Role.SOURCE, Role.GROUP}:
                 self.denied.append((term.id, *self._label.original(item, term.start, term.end)))
         entries = self._entries(item, own, live, above)
+        if entries and self._says_whose(index, entries, above):
+            entries = []
         if item.parent is not None and not entries and self._is_cut(own, live):
             self._cut_parent(item.parent)
         if trace:
@@ -185,6 +188,18 @@ class _Reader:
     def _is_cut(self, own: str, terms: Sequence[Term]) -> bool:
         short = sum(1 for _ in fold_words(own)) <= _LONGEST_PART_ENTRY
         return short and any(t.role is Role.FORM and t.id == Form.HYDROLYSED for t in terms)
+
+    def _says_whose(self, index: int, entries: Sequence[Declared], above: _Inherited) -> bool:
+        """A bracket that only names an animal says whose milk or egg it is: "yoghurt (goat)", "egg (hen)"."""
+        items = self._label.items
+        alone = index + 1 == len(items) or items[index + 1].parent != items[index].parent
+        if not alone or items[index].parent != index - 1 or len(entries) != 1 or len(above.entries) != 1:
+            return False
+        animal, product = entries[0].source, above.entries[0].source
+        if product == "dairy" and animal == "goat":
+            self.declared[index - 1] = [replace(above.entries[0], source="goat_milk")]
+        lays = "poultry" in {animal, *self._known.ancestors(animal)}
+        return (product == "dairy" and animal in _MILKED) or (product == "egg" and lays)
 
     def _cut_parent(self, parent: int) -> None:
         """A bracket that only says "hydrolysed" speaks about the entry before it."""

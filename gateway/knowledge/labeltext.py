@@ -167,7 +167,12 @@ def _headings(text: str) -> list[tuple[int, bool, int, str]]:
         if _at_boundary(text, start) and _END_TAIL.match(text, end):
             found.append((start, False, end, ""))
     bare = phrases("labels.toml", "headings", "end_bare")
-    found.extend((words[first][1], False, words[past - 1][2], "") for first, past in find_phrase(folded, bare))
+    # "Made in a kitchen that handles nuts" is a warning, "Made in Germany" the end.
+    found.extend(
+        (words[first][1], False, words[past - 1][2], "")
+        for first, past in find_phrase(folded, bare)
+        if folded[past : past + 1] not in (["a"], ["an"], ["our"])
+    )
     return found
 
 
