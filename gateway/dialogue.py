@@ -42,7 +42,8 @@ class Question:
     """A question as read, deterministically. Field names follow the Frame JSON.
 
     ``pets`` holds ids, or ("?",) where the owner must be asked; ``rule`` names the line of
-    the decision list that fired; ``unmatched`` are the words nothing was linked to.
+    the decision list that fired; ``unmatched`` are the words nothing was linked to; ``language``
+    is the one it was read in, no part of the frame.
     """
 
     text: str
@@ -60,6 +61,7 @@ class Question:
     unmatched: tuple[str, ...] = ()
     candidates: tuple[str, ...] = ()
     corrections: tuple[tuple[str, str], ...] = ()
+    language: str = "en"
 
 
 class EvidenceClass(StrEnum):
@@ -149,3 +151,5 @@ class Answer:
     budget: tuple[int, int, tuple[str, ...]]
     layout: tuple[str, ...]
     explain: tuple[str, ...] = ()
+    language: str = "en"
+    """What it is worded in: the question's language, or English where that has no wording for it."""

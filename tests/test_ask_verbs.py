@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.ask.wording import being, is_or_are
+from gateway.ask.said import being, is_or_are
 from gateway.ontology.load import load
 
 PLURAL = {

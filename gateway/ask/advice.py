@@ -15,8 +15,9 @@ from gateway.ask.change import figure_claim, figure_seen, say_verdict, verdict_w
 from gateway.ask.figures import compare_window
 from gateway.ask.floors import say_floors
 from gateway.ask.lookups import last_weights
+from gateway.ask.said import Said, known, say, verbatim
 from gateway.ask.sources import cite, mentions
-from gateway.ask.wording import first_upper, joined, possessive, pronoun
+from gateway.ask.wording import first_upper, joined, listed, possessive, pronoun
 from gateway.dialogue import EvidenceClass, NoticeKind
 from gateway.measure.days import add_days
 from gateway.model import Verdict
@@ -36,13 +37,21 @@ _CHANGED = (Verdict.UP, Verdict.DOWN)
 _LISTED = 4
 _LOOK_BACK_DAYS = 90
 _DAY_MS = 86_400_000
+_SEXES = {
+    (True, "male"): "neutered male",
+    (True, "female"): "neutered female",
+    (False, "male"): "not neutered, male",
+    (False, "female"): "not neutered, female",
+    (None, "male"): "male",
+    (None, "female"): "female",
+}
 
 
-def vet_phone(scene: Scene) -> str:
+def vet_phone(scene: Scene) -> Said:
     """The vet's number as stored, in brackets, or nothing."""
     phones = [person.phone for person in scene.home.people if "vet" in person.role and person.phone]
     vet = [person.phone for person in scene.home.people if person.role == "vet" and person.phone]
-    return f" ({(vet or phones)[0]})" if vet or phones else ""
+    return verbatim(f" ({(vet or phones)[0]})") if vet or phones else verbatim("")
 
 
 def _figures(scene: Scene, pet: Pet, window: Window) -> list[Figure]:
@@ -163,20 +172,21 @@ def _recent_exposures(scene: Scene, draft: Draft, pet: Pet) -> None:
         draft.say(NoticeKind.ABSENCE, "No new food, medicine, treatment or trip is on file since then", slot="exposure")
 
 
-def signalment(scene: Scene, pet: Pet) -> str:
+def signalment(scene: Scene, pet: Pet) -> Said:
     """Species, breed, age and sex as entered: "golden retriever, dog, 5 years, neutered male"."""
-    parts = [pet.breed or pet.species]
+    parts: list[str] = [known(pet.breed or pet.species)]
     if pet.breed is not None and pet.species not in pet.breed:
-        parts.append(pet.species)
+        parts.append(known(pet.species))
     if pet.born is not None:
         born, today = date.fromisoformat(pet.born), date.fromisoformat(scene.today)
         months = (today.year - born.year) * 12 + today.month - born.month - (today.day < born.day)
-        parts.append(f"{months // 12} years" if months >= 24 else f"{max(months, 0)} months")
+        parts.append(
+            say("{count} years", count=months // 12) if months >= 24 else say("{count} months", count=max(months, 0))
+        )
     sex = {"male": "male", "female": "female", "m": "male", "f": "female"}.get(pet.sex or "")
     if sex is not None:
-        neutered = {True: "neutered ", False: "not neutered, ", None: ""}[pet.neutered]
-        parts.append(f"{neutered}{sex}")
-    return ", ".join(parts)
+        parts.append(_SEXES[(pet.neutered, sex)])
+    return listed(parts, between=", ")
 
 
 # --- switching back, and notices ---------------------------------------------------------------------

@@ -13,10 +13,10 @@ from gateway.ask.change import not_captured
 from gateway.ask.figures import Total, cite_of, compare_window, total_of
 from gateway.ask.floors import say_floors
 from gateway.ask.latest import row_words, say_latest
+from gateway.ask.said import being
 from gateway.ask.weighed import last_weighing, say_weighings
 from gateway.ask.wording import (
     amount,
-    being,
     clock_time,
     day,
     day_range,

@@ -2,7 +2,8 @@
 
 A `Draft` collects notices and claims as they are to be read. `Draft.finish` spends two budgets
 in order of rank, the words an owner reads and the tokens: what does not fit is skipped and
-listed, the next may still fit; notices (triage, absence, cautions) are never cut. Nothing
+listed, the next may still fit; notices (triage, absence, cautions) are never cut. An answer is
+in one language: the question's, or English where a single sentence has no wording there. Nothing
 here finds or ranks anything.
 """
 
@@ -10,13 +11,15 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from gateway.ask.question import frame_json
+from gateway.ask.said import worded
 from gateway.dialogue import Answer, Claim, EvidenceClass, Notice, NoticeKind, Quantity, Question
 from gateway.graph.assemble import admit
+from gateway.ontology.wordings import Unworded, Wordings, wordings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_BUDGET",
     "EXPLAINED_WORDS",
+    "GENERAL",
     "PLAIN_WORDS",
     "Draft",
     "answer_json",
@@ -39,6 +43,9 @@ DEFAULT_BUDGET = 600
 PLAIN_WORDS, EXPLAINED_WORDS = 120, 160
 """Words an owner reads of one answer, citations not counted; more where a change is explained."""
 BREAK = "-"
+GENERAL = "General knowledge"
+"""What a claim that no record holds begins with."""
+ENGLISH_ONLY = "This answer exists in English only so far"
 _WORD = re.compile(r"\w[\w'.,&\N{EN DASH}-]*")
 
 
@@ -114,7 +121,8 @@ class Draft:
             self.layout.append(BREAK)
 
     def finish(self, question: Question, *, as_of_ms: int, zone: str, budget: int = DEFAULT_BUDGET) -> Answer:
-        """Spend the budgets and freeze the answer; a connection whose parts were cut is cut with them."""
+        """Word it, spend the budgets and freeze it; a connection whose parts were cut is cut with them."""
+        language = self._word(wordings(question.language))
         read = sum(words_in(notice.text) for notice in self.notices)
         spoken = sum(tokens(notice.text) for notice in self.notices)
         units = [frozenset({claim.id}) for claim in self.claims if self.ranks[claim.id] == 0]
@@ -143,7 +151,37 @@ class Draft:
             budget=(spoken + admission.used, budget, cut),
             layout=_tidy(layout),
             explain=tuple(self.explain),
+            language=language,
         )
+
+    def _word(self, table: Wordings | None) -> str:
+        """Word every sentence in the table's language, or all in English with a line that says so; the language."""
+        try:
+            self.notices, self.claims = _notices_in(self.notices, table), _claims_in(self.claims, table)
+        except Unworded as lacking:
+            self.explain.append(f"worded in English: {lacking}")
+            self.notices, self.claims = _notices_in(self.notices, None), _claims_in(self.claims, None)
+            self.notices.append(Notice(NoticeKind.CAUTION, worded(ENGLISH_ONLY, table)))
+            self.layout[:0] = [f"n{len(self.notices)}", BREAK]
+            table = None
+        self.near_misses = [_miss_in(miss, table) for miss in self.near_misses]
+        return "en" if table is None else table.id
+
+
+def _notices_in(notices: list[Notice], table: Wordings | None) -> list[Notice]:
+    return [replace(notice, text=worded(notice.text, table)) for notice in notices]
+
+
+def _claims_in(claims: list[Claim], table: Wordings | None) -> list[Claim]:
+    return [replace(claim, text=worded(claim.text, table), cite=worded(claim.cite, table)) for claim in claims]
+
+
+def _miss_in(miss: NearMiss, table: Wordings | None) -> NearMiss:
+    """A near-miss in the answer's language; it stands beside the answer, so it may stay in English."""
+    try:
+        return replace(miss, what=worded(miss.what, table), reason=worded(miss.reason, table))
+    except Unworded:
+        return replace(miss, what=str(miss.what), reason=str(miss.reason))
 
 
 def _tidy(layout: list[str]) -> tuple[str, ...]:
@@ -203,6 +241,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         "as_of": _iso(answer.as_of_ms),
         "zone": answer.zone,
         "question": answer.question.text,
+        "language": answer.language,
         "frame": frame_json(answer.question),
         "claims": [
             {

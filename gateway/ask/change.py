@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from gateway.ask.energy import same_energy
 from gateway.ask.figures import Figure, also_text, change_text, cite_of, compare_window
 from gateway.ask.gaps import say_gap
+from gateway.ask.said import being, is_or_are
 from gateway.ask.thin import say_thin
 from gateway.ask.weighed import say_weighings
-from gateway.ask.wording import being, day, day_range, first_upper, is_or_are, joined, per_day, percent, possessive
+from gateway.ask.wording import day, day_range, first_upper, joined, per_day, percent, possessive
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import add_days
 from gateway.measure.outlook import outlook

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gateway.ask.wording import amount, being, day_range, percent, percent_range, possessive, usual_of
+from gateway.ask.said import being
+from gateway.ask.wording import amount, day_range, listed, percent, percent_range, possessive, usual_of
 from gateway.dialogue import Quantity
 from gateway.measure.days import add_days
 from gateway.measure.grid import aggregate
@@ -110,7 +111,7 @@ def cite_of(scene: Scene, devices: tuple[Device, ...], *figures: Figure) -> str:
     words = dict.fromkeys(scene.ontology.device_kinds[device.kind].cite for device in devices)
     if any(figure.food_refs for figure in figures):
         words["product data"] = None
-    return "; ".join(words)
+    return listed(tuple(words))
 
 
 def compare_window(scene: Scene, pet: Pet, observed: Property, window: Window) -> Figure | None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gateway.ask.figures import cite_of
-from gateway.ask.wording import amount, being, clock_time, day, first_upper
+from gateway.ask.said import being
+from gateway.ask.wording import amount, clock_time, day, first_upper
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import SLOT_MS, add_days, local_day
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from gateway.ask.blame import exposures, thing_words
 from gateway.ask.change import figure_claim, not_captured, verdict_words
 from gateway.ask.figures import cite_of, compare_window
-from gateway.ask.wording import amount, being, count_word, day_range, first_upper, joined, percent
+from gateway.ask.said import being
+from gateway.ask.wording import amount, count_word, day_range, first_upper, joined, percent
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import add_days, local_day
 from gateway.measure.series import grid_of

@@ -8,8 +8,9 @@ from gateway.ask.change import as_usual, figure_claim, figure_seen, if_seen, not
 from gateway.ask.figures import cite_of, compare_window, total_of
 from gateway.ask.floors import say_floors
 from gateway.ask.lookups import last_weights
+from gateway.ask.said import being
 from gateway.ask.sources import cite, class_of, dated_by
-from gateway.ask.wording import being, day, day_range, first_upper, joined, per_day, percent
+from gateway.ask.wording import day, day_range, first_upper, joined, per_day, percent
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import add_days, local_day
 from gateway.measure.onset import onset

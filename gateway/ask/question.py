@@ -158,13 +158,13 @@ def _too_long(text: str, reader: Reader, calendar: Calendar) -> Question:
     who = who_is_asked(linked, reader.household, None)
     danger = safety.danger_in(linked, who, reader.hazards)
     if danger is None:
-        return _unread(text, "too_long")
+        return _unread(text, "too_long", linked.language.id)
     rule, intent = safety.intent_of(danger, linked, "too_long", "out_of_scope")
     facts = _facts(linked, who, reader.household, calendar.now_ms)
     return _fill(facts, reader, calendar, rule=rule, intent=intent, danger=danger, general=False)
 
 
-def _unread(text: str, rule: str) -> Question:
+def _unread(text: str, rule: str, language: str = "en") -> Question:
     return Question(
         text=text[:CAP],
         intent="out_of_scope",
@@ -176,6 +176,7 @@ def _unread(text: str, rule: str) -> Question:
         subjects=(),
         answer_class="refuse",
         rule=rule,
+        language=language,
     )
 
 
@@ -318,6 +319,7 @@ def _fill(
         unmatched=danger.unknown if danger is not None and danger.unknown else linked.unmatched,
         candidates=facts.who.candidates if pets == ("?",) else (),
         corrections=(*linked.corrections, *linked.near_misses),
+        language=linked.language.id,
     )
 
 

@@ -145,7 +145,7 @@ def _general(turn: _Turn) -> None:
     )
 
 
-def _each_pet(turn: _Turn, say: Callable[[Pet], None]) -> None:
+def _each_pet(turn: _Turn, tell: Callable[[Pet], None]) -> None:
     """One paragraph a pet, its name first where there are several, each with its own words."""
     pets = turn.pets()
     turn.draft.words *= max(1, min(len(pets), _MOST_PETS))
@@ -153,7 +153,7 @@ def _each_pet(turn: _Turn, say: Callable[[Pet], None]) -> None:
         if len(pets) > 1:
             turn.draft.paragraph()
             turn.draft.say(NoticeKind.SHORT, f"{pet.name}:")
-        say(pet)
+        tell(pet)
 
 
 def _explain(turn: _Turn) -> None:

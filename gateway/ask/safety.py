@@ -9,10 +9,13 @@ diagnosis, never a word of reassurance; nothing is asked before the numbers stan
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gateway.ask.linking import Linked
+from gateway.ask.said import Said, known, say, verbatim
 from gateway.ask.subjects import Who
+from gateway.ask.wording import first_upper, joined, listed
 from gateway.dialogue import Question
 from gateway.model import Household
 from gateway.ontology.hazards import Hazards, PoisonLine
@@ -242,30 +245,40 @@ def triage(
     contact = order in {"A", "C"} and question.intent != "triage"
     first: list[str] = [recorded] if order == "C" and recorded else []
     first += [
-        f"{sign.word} can be an emergency. Call a vet or an emergency clinic now; don't wait for this page."
+        say(
+            "{sign} can be an emergency. Call a vet or an emergency clinic now; don't wait for this page.",
+            sign=sign.word,
+        )
         for sign in red
     ]
     if order == "B":
         first += [_asked_ahead_line(toxin.name, toxin.species, question, household) for toxin in toxins]
-        first.append(f"If {pet} has had any, call now.")
+        first.append(say("If {pet} has had any, call now.", pet=pet))
     elif order == "amber" or (signs and not red and not toxins):
         first += [
-            f"{sign.word} is a reason to call your vet today; now, if {pet} is also weak, vomiting, breathing oddly or"
-            " getting worse."
+            say(
+                "{sign} is a reason to call your vet today; now, if {pet} is also weak, vomiting, breathing oddly or"
+                " getting worse.",
+                sign=sign.word,
+                pet=pet,
+            )
             for sign in signs
         ]
     elif contact or toxins:
-        first.append("Call now. Don't wait for signs." if order == "A" else f"If {pet} has had any again, call now.")
+        first.append(
+            "Call now. Don't wait for signs." if order == "A" else say("If {pet} has had any again, call now.", pet=pet)
+        )
     unknown = question.unmatched if order == "A" and not question.subjects else ()
     if unknown:
-        first.append(f"I don't know what {' '.join(unknown)} is; treat it as possibly poisonous.")
+        what = verbatim(" ".join(unknown))
+        first.append(say("I don't know what {what} is; treat it as possibly poisonous.", what=what))
     instructions: list[str] = []
     if (contact or toxins) and order != "amber":
         instructions = [
-            f"Don't make {pet} vomit unless a vet or the poison line tells you.",
+            say("Don't make {pet} vomit unless a vet or the poison line tells you.", pet=pet),
             "No milk, oil, salt, charcoal or peroxide unless told.",
             "Take the packet or plant.",
-            f"Have ready: what, how much, when, {pet}'s weight.",
+            say("Have ready: what, how much, when, {pet}'s weight.", pet=pet),
         ]
     return Triage(
         order=order,
@@ -273,9 +286,12 @@ def triage(
         phones=_phones(hazards, household, poison=bool(toxins) or contact),
         first_aid=_first_aid(hazards, question, [sign.first_aid for sign in red], skin=any(t.skin for t in toxins)),
         instructions=tuple(instructions),
-        asks=tuple(f'Did you mean "{meant}" by "{heard}"?' for heard, meant in question.corrections),
+        asks=tuple(
+            say('Did you mean "{meant}" by "{heard}"?', meant=verbatim(meant), heard=verbatim(heard))
+            for heard, meant in question.corrections
+        ),
         slots=FOR_THE_PHONE,
-        review=f"Safety tables {hazards.version}: {hazards.reviewed_by}.",
+        review=say("Safety tables {version}: {by}.", version=verbatim(hazards.version), by=hazards.reviewed_by),
     )
 
 
@@ -285,35 +301,47 @@ def _asked_ahead_line(name: str, species: tuple[str, ...], question: Question, h
         | {s.partition(":")[2] for s in question.subjects if s.startswith("species:")}
     )
     asked = [host for host in hosts if host not in species]
-    listed = " and ".join(_PLURAL.get(one, one) for one in species)
+    of = _hosts(species)
     if question.intent == "ingredient_lookup":
-        return f"{name[0].upper()}{name[1:]} is listed as poisonous to {listed}."
+        return say("{what} is listed as poisonous to {hosts}.", what=first_upper(known(name)), hosts=of)
     if asked and len(asked) == len(hosts):
-        others = " and ".join(_PLURAL.get(one, one) for one in asked)
-        unlisted = f"that {others} are not listed does not make it harmless"
-        return f"Don't give {name}: it is listed as poisonous to {listed}; {unlisted}."
-    return f"Don't give {name}: it is listed as poisonous to {listed}."
+        return say(
+            "Don't give {what}: it is listed as poisonous to {hosts}; that {others} are not listed does not make it "
+            "harmless.",
+            what=known(name),
+            hosts=of,
+            others=_hosts(asked),
+        )
+    return say("Don't give {what}: it is listed as poisonous to {hosts}.", what=known(name), hosts=of)
+
+
+def _hosts(species: Iterable[str]) -> Said:
+    return joined([_PLURAL.get(one, known(one)) for one in species])
 
 
 def _pet_name(question: Question, household: Household) -> str:
     names = [pet.name for pet in household.pets if pet.id in question.pets]
-    return names[0] if len(names) == 1 else "your pet"
+    return verbatim(names[0]) if len(names) == 1 else "your pet"
 
 
 def _phones(hazards: Hazards, household: Household, *, poison: bool) -> tuple[str, ...]:
     """The vet's own number first, then the poison lines where a poison is in question."""
-    own = [f"{person.name} {person.phone}" for person in household.people if person.phone and "vet" in person.role]
+    own = [
+        verbatim(f"{person.name} {person.phone}")
+        for person in household.people
+        if person.phone and "vet" in person.role
+    ]
     lines = hazards.lines_for(household.country) if poison else ()
-    known = household.country is not None and any(line.country == household.country for line in lines)
-    listed = [_line_text(line, with_country=not known) for line in lines]
-    return (*listed, *own) if poison else tuple(own)
+    at_home = household.country is not None and any(line.country == household.country for line in lines)
+    told = [_line_text(line, with_country=not at_home) for line in lines]
+    return (*told, *own) if poison else tuple(own)
 
 
 def _line_text(line: PoisonLine, *, with_country: bool) -> str:
-    notes = [
-        note for note in (line.country if with_country else "", line.note, "may charge" if line.charge else "") if note
-    ]
-    return f"{line.short} {line.phone}" + (f" ({', '.join(notes)})" if notes else "")
+    country = verbatim(line.country) if with_country else ""
+    notes = [note for note in (country, line.note, "may charge" if line.charge else "") if note]
+    number = verbatim(f"{line.short} {line.phone}")
+    return say("{number} ({notes})", number=number, notes=listed(notes, between=", ")) if notes else number
 
 
 def _first_aid(hazards: Hazards, question: Question, names: list[str | None], *, skin: bool) -> tuple[str, ...]:

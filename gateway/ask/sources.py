@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gateway.ask.said import Said, known, say, verbatim
 from gateway.ask.wording import day
 from gateway.dialogue import EvidenceClass
 from gateway.measure.days import local_day
@@ -44,8 +45,8 @@ def cite(scene: Scene, ref: RecordRef) -> str:
     """The words inside the brackets for a record: "bowl", "owner's log, Jun 3", "care guide, ch. 7"."""
     if ref.kind == "event":
         frame = scene.reader.frame(ref)
-        known = {device.id: device for device in scene.home.devices}
-        device = None if frame is None else known.get(frame.device)
+        devices = {device.id: device for device in scene.home.devices}
+        device = None if frame is None else devices.get(frame.device)
         return "device" if device is None else scene.ontology.device_kinds[device.kind].cite
     if ref.kind == "label":
         return "product data"
@@ -56,15 +57,13 @@ def cite(scene: Scene, ref: RecordRef) -> str:
         document = None if record.document is None else scene.reader.document(record.document)
         title = "source" if document is None else document.title
         chapter = ref.key.partition("#")[2].partition(".")[0]
-        return (
-            f"{title[:1].lower()}{title[1:]}, ch. {chapter}"
-            if title.istitle() or title[1:].islower()
-            else f"{title}, ch. {chapter}"
-        )
+        small = title.istitle() or title[1:].islower()
+        named = known(f"{title[:1].lower()}{title[1:]}" if small else title)
+        return say("{title}, ch. {chapter}", title=named, chapter=verbatim(chapter))
     word = written_by(record)
     if record.at_ms is None:
         return word
-    return f"{word}, {day(local_day(record.at_ms, scene.zones), year_of=scene.today)}"
+    return say("{by}, {when}", by=word, when=day(local_day(record.at_ms, scene.zones), year_of=scene.today))
 
 
 def written_by(record: TextRecord) -> str:
@@ -79,7 +78,7 @@ def quoted(scene: Scene, evidence: Evidence) -> str:
         return ""
     whole = evidence.span is None or evidence.record.kind == "label"  # a label's record is the cited words alone
     text = record.text if whole or evidence.span is None else record.text[evidence.span[0] : evidence.span[1]]
-    return " ".join(text.split()).rstrip(".")
+    return verbatim(" ".join(text.split()).rstrip("."))
 
 
 def first_of(link: Link, *kinds: str) -> Evidence | None:
@@ -119,7 +118,8 @@ def mentions(text: str, words: tuple[str, ...]) -> bool:
     return any(have[at : at + len(want)] == want for at in range(len(have) - len(want) + 1))
 
 
-def quote(text: str) -> str:
+def quote(text: str) -> Said:
     """A text word for word in quotation marks, on one line; a very long one cut where a word ends."""
     whole = " ".join(text.split())
-    return f'"{whole}"' if len(whole) <= _LONGEST_QUOTE else f'"{whole[:_LONGEST_QUOTE].rsplit(" ", 1)[0]} ..."'
+    cut = whole if len(whole) <= _LONGEST_QUOTE else f"{whole[:_LONGEST_QUOTE].rsplit(' ', 1)[0]} ..."
+    return say('"{text}"', text=verbatim(cut))

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from gateway.ask.advice import signalment
 from gateway.ask.safety import Triage, order_of
 from gateway.ask.safety import triage as fixed_words
+from gateway.ask.said import known, say, verbatim
 from gateway.ask.sources import cite
-from gateway.ask.wording import amount, clock_time, day, first_upper, joined
+from gateway.ask.wording import amount, clock_time, day, first_upper, joined, listed
 from gateway.dialogue import EvidenceClass, NoticeKind
 from gateway.measure.days import local_day
 from gateway.model import RecordRef
@@ -51,7 +52,8 @@ def _contact_on_file(scene: Scene, question: Question) -> tuple[str, int] | None
     names = {subject.partition(":")[2] for subject in question.subjects if subject.startswith("tox:")}
     for entry in reversed(scene.reader.texts(("log", "note"), until_ms=scene.now_ms)):
         if entry.at_ms is not None and any(name in entry.text.lower() for name in names):
-            return f'On file, {day(local_day(entry.at_ms, scene.zones))}: "{entry.text}"', entry.at_ms
+            when = day(local_day(entry.at_ms, scene.zones))
+            return say('On file, {when}: "{text}"', when=when, text=verbatim(entry.text)), entry.at_ms
     return None
 
 
@@ -61,7 +63,7 @@ def triage(scene: Scene, question: Question, draft: Draft) -> None:
     draft.words = _NEVER_CUT
     for line in content.first:
         draft.say(NoticeKind.TRIAGE, line)
-    draft.say(NoticeKind.TRIAGE, f"Call: {'; '.join(content.phones) or _NO_LINE}")
+    draft.say(NoticeKind.TRIAGE, say("Call: {phones}", phones=listed(content.phones) or _NO_LINE))
     draft.paragraph()
     for line in (*content.first_aid, *content.instructions):
         draft.say(NoticeKind.TRIAGE, line)
@@ -80,7 +82,7 @@ def say_amber(scene: Scene, question: Question, draft: Draft) -> None:
     for line in content.first:
         draft.say(NoticeKind.TRIAGE, line)
     if content.phones:
-        draft.say(NoticeKind.TRIAGE, f"Call: {'; '.join(content.phones)}")
+        draft.say(NoticeKind.TRIAGE, say("Call: {phones}", phones=listed(content.phones)))
     draft.paragraph()
 
 
@@ -89,7 +91,7 @@ def say_amber(scene: Scene, question: Question, draft: Draft) -> None:
 
 def _for_the_phone(scene: Scene, draft: Draft, pet: Pet) -> None:
     """Species, breed, age, sex; last weight; last meal seen; recorded medicines; what nothing sees."""
-    draft.say(NoticeKind.TRIAGE, f"For the phone: {pet.name}, {signalment(scene, pet)}")
+    draft.say(NoticeKind.TRIAGE, say("For the phone: {pet}, {who}", pet=pet, who=signalment(scene, pet)))
     _last_weight(scene, draft, pet)
     _last_meal(scene, draft, pet)
     _medicines(scene, draft, pet)
@@ -113,7 +115,7 @@ def _last_weight(scene: Scene, draft: Draft, pet: Pet) -> None:
     draft.claim(
         "last_weight",
         EvidenceClass.RECORDED,
-        f"{first_upper(last.text)} on {when}",
+        say("{text!u} on {when}", text=verbatim(last.text), when=when),
         cite="owner's log",
         refs=(last.ref,),
         about=(f"pet:{pet.id}",),
@@ -132,12 +134,16 @@ def _last_meal(scene: Scene, draft: Draft, pet: Pet) -> None:
         draft.say(NoticeKind.ABSENCE, "No meal was seen at a bowl")
         return
     last = max(seen, key=lambda frame: (frame.start_ms, frame.ref))
-    when = day(local_day(last.start_ms, scene.zones), year_of=scene.today)
-    figure = "" if last.amount is None else f", {amount(last.amount, 'mg')}"
+    when, clock = (
+        day(local_day(last.start_ms, scene.zones), year_of=scene.today),
+        clock_time(scene.local(last.start_ms)),
+    )
     draft.claim(
         "last_meal",
         EvidenceClass.MEASURED,
-        f"Last meal seen {when}, {clock_time(scene.local(last.start_ms))}{figure}",
+        say("Last meal seen {when}, {clock}", when=when, clock=clock)
+        if last.amount is None
+        else say("Last meal seen {when}, {clock}, {figure}", when=when, clock=clock, figure=amount(last.amount, "mg")),
         cite="bowl",
         refs=(last.ref,),
         about=(f"pet:{pet.id}",),
@@ -157,11 +163,11 @@ def _medicines(scene: Scene, draft: Draft, pet: Pet) -> None:
         draft.say(NoticeKind.ABSENCE, "No medicine is on file, which isn't proof of none")
         return
     refs: list[RecordRef] = [piece.record for link in running for piece in link.evidence[:1]]
-    named = joined([names.get(link.edge.head.name, link.edge.head.name.partition(":")[2]) for link in running])
+    named = joined([known(names.get(link.edge.head.name, link.edge.head.name.partition(":")[2])) for link in running])
     draft.claim(
         "medicines",
         EvidenceClass.RECORDED,
-        f"On file: {first_upper(named)}",
+        say("On file: {what}", what=first_upper(named)),
         cite=cite(scene, refs[0]),
         refs=refs,
         about=(f"pet:{pet.id}",),

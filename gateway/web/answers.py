@@ -11,11 +11,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
+from gateway.ask.answer import GENERAL
 from gateway.ask.causes import hypothesis
 from gateway.dialogue import EvidenceClass, NoticeKind
 from gateway.model import RecordRef, Vertex
+from gateway.ontology.wordings import WORDED, wordings
 
 __all__ = ["CLASS_WORDS", "GENERAL_LABEL", "AnswerView", "Receipt", "Sentence", "read_answer"]
 
@@ -110,7 +113,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class AnswerView:
-    """A stored answer, ready to show. ``paragraphs`` hold sentences in reading order."""
+    """A stored answer, ready to show. ``paragraphs`` hold sentences in reading order, worded in ``language``."""
 
     number: int
     question: str
@@ -122,6 +125,7 @@ class AnswerView:
     chain: tuple[RecordRef, ...]
     near_misses: tuple[tuple[str, str, tuple[RecordRef, ...]], ...]
     cut: int
+    language: str = "en"
 
 
 def _refs(values: Any) -> tuple[RecordRef, ...]:
@@ -140,10 +144,16 @@ def _notice(row: Mapping[str, Any]) -> Sentence:
     return Sentence(kind=str(row["kind"]), text=str(row["text"]))
 
 
+@cache
+def _labels() -> tuple[str, ...]:
+    """How a claim without a source begins, in every language answers are worded in."""
+    return (GENERAL, *(table.line(GENERAL) for code in WORDED if (table := wordings(code)) is not None))
+
+
 def _claim(row: Mapping[str, Any]) -> Sentence:
     evidence_class = EvidenceClass(row["class"])
     text = str(row["text"])
-    unlabelled = evidence_class is EvidenceClass.GENERAL and not text.startswith("General knowledge")
+    unlabelled = evidence_class is EvidenceClass.GENERAL and not text.startswith(_labels())
     return Sentence(
         kind="claim",
         text=text,
@@ -199,4 +209,5 @@ def read_answer(number: int, stored: tuple[int, str, str, int]) -> AnswerView:
         chain=_refs(told["chain"]),
         near_misses=tuple((str(row["what"]), str(row["reason"]), _refs(row["refs"])) for row in told["near_misses"]),
         cut=len(told["budget"]["cut"]),
+        language=str(told.get("language", "en")),  # answers of before were all in English
     )

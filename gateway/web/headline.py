@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gateway.ask.wording import day, day_range, first_upper, is_or_are, joined, percent, possessive
+from gateway.ask.said import is_or_are
+from gateway.ask.wording import day, day_range, first_upper, joined, percent, possessive
 from gateway.measure.days import add_days, local_day
 from gateway.model import Household, Pet, PetStatus, Verdict
 from gateway.ontology.load import load

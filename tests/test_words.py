@@ -1,0 +1,188 @@
+"""An answer is in one language: the asker's, or English with a line that says so; a table lacks nothing and holds no rest."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+from string import Formatter
+
+import pytest
+
+import gateway
+from gateway.ask.answer import answer_json, answer_lines
+from gateway.ask.question import read_question
+from gateway.ask.safety import triage
+from gateway.ask.said import worded
+from gateway.ontology.load import hazards
+from gateway.ontology.wordings import WORDED, wordings
+from tests.ask_home import household as home_of
+from tests.ask_home import made
+from tests.ask_situations import SITUATIONS
+from tests.question_home import DATA, HOME, NOW_MS
+
+ROOT = Path(gateway.__file__).parent
+TABLES = {code: wordings(code) for code in WORDED}
+ENGLISH = re.compile(
+    r"\b(the|and|or|is|are|was|were|has|have|with|without|from|for|to|of|not|no|it|his|her|he|she|your|you|that|this|"
+    r"call|don't|can|may|on|by|at|as|usual|days?|nothing|which|what|who|last|than|against|between|likely)\b",
+    re.IGNORECASE,
+)
+"""Words every English sentence has one of. "in", "so", "an", "am", "war", "die", "me" are words of the others too."""
+SHARED = {"de": frozenset({"was", "her", "an", "so", "in"}), "es": frozenset({"no", "he", "a"})}
+NEVER_SAID = {
+    "de": re.compile(
+        r"\b(harmlos genug|ungefährlich|unbedenklich|kein notfall|keine sorge|kein grund zur sorge|gesund|sicher ist|"
+        r"nicht nötig|mg\b|ml\b|dosis|pro kg|pro kilo)",
+        re.IGNORECASE,
+    ),
+    "es": re.compile(
+        r"\b(segur[oa]s?\b|no es una urgencia|no se preocupe|nada de qué preocuparse|san[oa]\b|no hace falta|"
+        r"mg\b|ml\b|dosis|por kg|por kilo)",
+        re.IGNORECASE,
+    ),
+}
+FOREIGN = tuple(
+    text
+    for text in (DATA / "questions_dangerous.txt").read_text("utf-8").splitlines()
+    if read_question(text, household=HOME, now_ms=NOW_MS).language != "en"
+)
+
+
+def english_in(text: str, language: str) -> list[str]:
+    """English words of a text, quotes of records not counted."""
+    own = re.sub(r"„[^“]*“|«[^»]*»|\[[^\]]*\]", "", text)
+    return [word for word in ENGLISH.findall(own) if word.lower() not in SHARED[language]]
+
+
+# --- the tables -------------------------------------------------------------------------------
+
+
+def _literals() -> set[str]:
+    """Every text that stands in the code of answers or in the vocabulary."""
+    found = set()
+    for path in [*ROOT.glob("ask/*.py"), ROOT / "dialogue.py"]:
+        tree = ast.parse(path.read_text("utf-8"))
+        found |= {
+            node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        }
+    for path in ROOT.glob("ontology/data/*.toml"):
+        if not path.name.startswith("words_"):
+            found |= set(_strings(tomllib.loads(path.read_text("utf-8"))))
+    return found | {name.replace("_", " ") for name in hazards_names()}
+
+
+def hazards_names() -> list[str]:
+    return [toxin.name for toxin in hazards().toxins.values()]
+
+
+def _strings(value):
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield key
+            yield from _strings(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _strings(one)
+
+
+def _templates() -> set[str]:
+    """The templates that code says: the first argument of every ``say`` that is a text of its own."""
+    found = set()
+    for path in ROOT.glob("ask/*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "say" and node.args:
+                first = node.args[0]
+                assert isinstance(first, ast.Constant), f"{path.name}:{node.lineno}: a template must stand in the call"
+                found.add(first.value)
+    return found
+
+
+def places(template: str) -> set[str]:
+    return {name.partition(".")[0] for _, name, _, _ in Formatter().parse(template) if name is not None}
+
+
+def test_every_language_words_the_same_lines():
+    lines = [set(table.lines) for table in TABLES.values()]
+    assert all(one == lines[0] for one in lines)
+    for kind in ("series", "devices", "pets", "dates", "joins"):
+        keys = [set(getattr(table, kind)) for table in TABLES.values()]
+        assert all(one == keys[0] for one in keys), kind
+
+
+@pytest.mark.parametrize("code", WORDED)
+def test_a_line_fills_the_places_of_its_english_and_no_others(code):
+    wrong = {
+        english: line
+        for english, line in TABLES[code].lines.items()
+        if not places(line) <= places(english) or (places(english) - places(line)) & {"figure", "when", "phones"}
+    }
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("code", WORDED)
+def test_every_template_is_worded(code):
+    assert sorted(_templates() - set(TABLES[code].lines)) == []
+
+
+@pytest.mark.parametrize("code", WORDED)
+def test_a_table_words_nothing_that_nobody_says(code):
+    assert sorted(set(TABLES[code].lines) - _literals()) == []
+
+
+@pytest.mark.parametrize("code", WORDED)
+def test_a_line_is_in_its_own_language(code):
+    same = {"{pet.his}", "{pet.he}", "{by}, {when}", "{number} ({notes})"}
+    rest = {e: t for e, t in TABLES[code].lines.items() if e not in same and english_in(t.replace("{", " {"), code)}
+    assert {english: line for english, line in rest.items() if english_in(re.sub(r"\{[^}]*\}", "", line), code)} == {}
+
+
+# --- in an emergency --------------------------------------------------------------------------
+
+
+def test_an_emergency_is_answered_in_the_askers_language_down_to_the_last_word():
+    assert len(FOREIGN) >= 60
+    for text in FOREIGN:
+        read = read_question(text, household=HOME, now_ms=NOW_MS)
+        table = TABLES[read.language]
+        told = triage(read, hazards(), HOME)
+        for line in (*told.first, *told.phones, *told.first_aid, *told.instructions, *told.asks, told.review):
+            said = worded(line, table)
+            assert english_in(said, read.language) == [], (text, said)
+            assert NEVER_SAID[read.language].search(said) is None, (text, said)
+
+
+@pytest.mark.parametrize(
+    ("text", "opening"),
+    [
+        ("Max hat Schokolade gefressen, was soll ich tun?", "Rufen Sie jetzt an. Warten Sie nicht auf Anzeichen."),
+        ("Max ha comido chocolate, ¿qué hago?", "Llame ahora. No espere a que haya síntomas."),
+    ],
+)
+def test_a_poison_is_answered_whole_in_the_askers_language(tmp_path, text, opening):
+    with made(tmp_path, home_of("max", devices=("bowl-max",))) as home:
+        home.eats("max", 340)
+        home.log("max", "weight 31.2 kg", "2026-06-30")
+        answer = home.ask(text)
+    told = "\n".join(answer_lines(answer))
+    assert told.startswith(opening)
+    assert answer_json(answer)["language"] == answer.language == answer.question.language != "en"
+    assert english_in(told, answer.language) == []
+    assert "31.2 kg" in told, "a record keeps its own words"
+
+
+# --- any answer -------------------------------------------------------------------------------
+
+
+def test_what_has_no_wording_yet_is_all_english_behind_one_line_that_says_so(tmp_path):
+    with SITUATIONS[1](tmp_path) as (home, _):
+        answer = home.ask("Was soll ich dem Tierarzt über Max sagen?")
+    first, *rest = answer_lines(answer)
+    if answer.language == "en":
+        assert first == "Diese Antwort gibt es bisher nur auf Englisch."
+        assert not re.search(r"[äöüß„]", " ".join(rest))
+    else:
+        assert english_in("\n".join((first, *rest)), "de") == []
