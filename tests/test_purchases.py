@@ -114,7 +114,7 @@ def test_one_purchase_is_written_down_by_itself_and_once(home):
         ),
         ("How many bags of Harbor have we bought?", "Two purchases are on file, 3 bag in all.", "bought on May 30"),
         ("Did I order Purina in May?", "I can't tell: no purchase named purina is on file, May 1", "Salmon Feast, 1"),
-        ("Wann haben wir zuletzt Acme gekauft?", "Jul 4: Acme Chicken & Rice.", "bought on Jul 4"),
+        ("Wann haben wir zuletzt Acme gekauft?", "4. Juli: Acme Chicken & Rice.", "gekauft am 4. Juli"),
     ],
 )
 def test_what_was_bought_is_answered_from_its_lines(home, question, opening, line):

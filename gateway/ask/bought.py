@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gateway.ask.causes import LAG_MS
-from gateway.ask.wording import day, pronoun
+from gateway.ask.said import say, verbatim
+from gateway.ask.wording import day
 from gateway.dialogue import EvidenceClass, Quantity
 from gateway.measure.days import local_day
 from gateway.model import NearMiss, stable_id
@@ -147,13 +148,15 @@ def say_not_given(scene: Scene, draft: Draft, pet: Pet, began: Interval, *, rank
     """Near-misses of a change: bought before it, and no record says that the pet was given it."""
     found = not_given(scene, pet, began)[-_NEAR:]
     for one in found:
-        what = f"{one.name} was bought on {day(one.date, year_of=scene.today)}"
-        draft.near_misses.append(NearMiss(what, f"no record says that {pet.name} was given it", (one.record.ref,)))
+        name, when = verbatim(one.name), day(one.date, year_of=scene.today)
+        what = say("{what} was bought on {when}", what=name, when=when)
+        reason = say("no record says that {pet} was given it", pet=pet)
+        draft.near_misses.append(NearMiss(what, reason, (one.record.ref,)))
         if one in found[-shown:]:
             draft.claim(
                 "bought",
                 EvidenceClass.RECORDED,
-                f"{what}, but no record says that {pronoun(pet)} was given it",
+                say("{what}, but no record says that {pet.he} was given it", what=what, pet=pet),
                 cite="purchase",
                 refs=(one.record.ref,),
                 values=(Quantity("at", one.at_ms, "ms"),),
@@ -165,12 +168,19 @@ def say_purchase(scene: Scene, draft: Draft, one: Bought) -> None:
     """One purchase as a claim that opens its line."""
     quantity, unit = one.fact("quantity"), one.fact("unit")
     many = f", {quantity} {unit}".rstrip() if unit or quantity != "1" else ""
-    shop = f" at {one.fact('shop')}" if one.fact("shop") else ""
-    price = f" for {one.fact('price')}" if one.fact("price") else ""
+    shop = say(" at {shop}", shop=verbatim(one.fact("shop"))) if one.fact("shop") else ""
+    price = say(" for {price}", price=verbatim(one.fact("price"))) if one.fact("price") else ""
     draft.claim(
         "purchase",
         EvidenceClass.RECORDED,
-        f"{one.name}{many}, bought on {day(one.date, year_of=scene.today)}{shop}{price}",
+        say(
+            "{what}{many}, bought on {when}{shop}{price}",
+            what=verbatim(one.name),
+            many=verbatim(many),
+            when=day(one.date, year_of=scene.today),
+            shop=shop,
+            price=price,
+        ),
         cite="purchase",
         refs=(one.record.ref,),
         values=(Quantity("at", one.at_ms, "ms"), Quantity("quantity", float(quantity), unit or "count")),

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from gateway.ask.advice import vet_phone
 from gateway.ask.blame import exposures
+from gateway.ask.said import is_or_are
 from gateway.ask.sources import cite, dated_by, mentions, quote, subject_words
-from gateway.ask.wording import clock_time, day, first_upper, is_or_are, joined
+from gateway.ask.wording import clock_time, day, first_upper, joined
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import add_days, day_interval, local_day
 from gateway.model import Interval

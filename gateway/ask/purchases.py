@@ -12,8 +12,9 @@ from gateway.ask.bought import Bought, bought_on_file, first_bought, given_on_fi
 from gateway.ask.causes import LAG_MS
 from gateway.ask.explain import began_in, sign_behind
 from gateway.ask.figures import compare_window
+from gateway.ask.said import Said, say, verbatim
 from gateway.ask.sources import mentions
-from gateway.ask.wording import count_word, day, day_range, first_upper, joined
+from gateway.ask.wording import count_word, day, day_range, joined
 from gateway.dialogue import NoticeKind
 from gateway.measure.days import add_days, day_interval, local_day
 from gateway.model import Interval
@@ -62,7 +63,7 @@ def _how_to_add(draft: Draft) -> None:
     draft.say(NoticeKind.NEXT, "To add some: scentwalk import purchases FILE.csv, or scentwalk bought")
 
 
-def _asked_for(scene: Scene, question: Question, on_file: tuple[Bought, ...]) -> tuple[str, tuple[Bought, ...]]:
+def _asked_for(scene: Scene, question: Question, on_file: tuple[Bought, ...]) -> tuple[Said, tuple[Bought, ...]]:
     """(the thing asked about in words, its purchases); all purchases where no thing is named.
 
     A food of the home goes by what it is; a product whose whole name stands in the question by
@@ -74,44 +75,57 @@ def _asked_for(scene: Scene, question: Question, on_file: tuple[Bought, ...]) ->
         ids = {food.id for food in foods}
         named = [fold_alias(food.name) for food in foods]
         found = (b for b in on_file if (b.food and b.food.id in ids) or any(mentions(b.name, words) for words in named))
-        return joined([food.name for food in foods], last="or"), tuple(found)
+        return joined([verbatim(food.name) for food in foods], last="or"), tuple(found)
     whole = tuple(one for one in on_file if stands_in(question.text, one.words))
     if whole:
-        return joined(list(dict.fromkeys(one.name for one in whole)), last="or"), whole
+        return joined([verbatim(name) for name in dict.fromkeys(one.name for one in whole)], last="or"), whole
     said = [mention.text for mention in question.mentions if mention.target in question.subjects]
     said += [word for word in question.unmatched if word not in said]
     wanted = [fold_alias(text) for text in said]
-    return " ".join(said), tuple(one for one in on_file if all(mentions(one.name, words) for words in wanted))
+    return verbatim(" ".join(said)), tuple(one for one in on_file if all(mentions(one.name, words) for words in wanted))
 
 
-def _dates(scene: Scene, question: Question) -> str:
+def _dates(scene: Scene, question: Question) -> Said:
     window = question.window
     if window is None:
-        return ""
+        return verbatim("")
     if window.first_date == window.last_date:
-        return f" on {day(window.first_date, year_of=scene.today)}"
-    return f", {day_range(window.first_date, window.last_date, year_of=scene.today)}"
+        return say(" on {day}", day=day(window.first_date, year_of=scene.today))
+    return say(", {dates}", dates=day_range(window.first_date, window.last_date, year_of=scene.today))
 
 
-def _opening(scene: Scene, question: Question, found: tuple[Bought, ...], shown: tuple[Bought, ...], asked: str) -> str:
+def _opening(
+    scene: Scene, question: Question, found: tuple[Bought, ...], shown: tuple[Bought, ...], asked: Said
+) -> Said:
     """The dates alone where one is asked for, else how many, and how much where it can be added."""
     if question.window_label == "LAST" or len(found) == 1:
         last = found[-1]
-        return f"{first_upper(day(last.date, year_of=scene.today))}: {last.name}"
+        return say("{when}: {what}", when=day(last.date, year_of=scene.today), what=verbatim(last.name))
     units = {one.fact("unit") for one in found}
     keys = {one.key for one in found}
     total = sum(float(one.fact("quantity")) for one in found)
-    much = f", {total:g} {next(iter(units))}".rstrip() + " in all" if asked and len(keys) == len(units) == 1 else ""
-    less = "" if len(shown) == len(found) else f", the latest {count_word(len(shown))} here"
-    return f"{first_upper(count_word(len(found)))} purchases are on file{_dates(scene, question)}{much}{less}"
+    amount = verbatim(f"{total:g} {next(iter(units))}".rstrip())
+    much = say(", {amount} in all", amount=amount) if asked and len(keys) == len(units) == 1 else ""
+    less = "" if len(shown) == len(found) else say(", the latest {count} here", count=count_word(len(shown)))
+    return say(
+        "{count!u} purchases are on file{dates}{much}{less}",
+        count=count_word(len(found)),
+        dates=_dates(scene, question),
+        much=much,
+        less=less,
+    )
 
 
-def _none(scene: Scene, question: Question, draft: Draft, on_file: tuple[Bought, ...], asked: str) -> None:
+def _none(scene: Scene, question: Question, draft: Draft, on_file: tuple[Bought, ...], asked: Said) -> None:
     """Nothing of it is on file, which doesn't prove that none was bought; the latest purchase of all is told."""
-    what = f" named {asked}" if asked else ""
+    what = say(" named {product}", product=asked) if asked else ""
     draft.say(
         NoticeKind.SHORT,
-        f"I can't tell: no purchase{what} is on file{_dates(scene, question)}, which doesn't prove there was none",
+        say(
+            "I can't tell: no purchase{what} is on file{dates}, which doesn't prove there was none",
+            what=what,
+            dates=_dates(scene, question),
+        ),
         slot="purchase",
         device="people",
     )
@@ -142,21 +156,32 @@ def _anything_new(
     if not new:
         any_then = any(span.start_ms <= one.at_ms < span.end_ms for one in on_file)
         reason = "what was bought then had been bought before" if any_then else "no purchase at all is on file then"
-        draft.say(NoticeKind.SHORT, f"Nothing new on file, {dates}: {reason}", slot="purchase", device="people")
+        draft.say(
+            NoticeKind.SHORT,
+            say("Nothing new on file, {dates}: {reason}", dates=dates, reason=reason),
+            slot="purchase",
+            device="people",
+        )
         draft.say(NoticeKind.ABSENCE, "What nobody wrote down leaves no trace here", slot="purchase")
         return
-    told = [f"{one.name} on {day(one.date, year_of=scene.today)}" for one in new[-2:]]
-    more = "" if len(new) <= len(told) else f", and {count_word(len(new) - len(told))} more"
-    draft.say(NoticeKind.SHORT, f"Yes, for the first time on file, {dates}: {joined(told)}{more}")
+    told = [
+        say("{what} on {when}", what=verbatim(one.name), when=day(one.date, year_of=scene.today)) for one in new[-2:]
+    ]
+    more = "" if len(new) <= len(told) else say(", and {count} more", count=count_word(len(new) - len(told)))
+    draft.say(
+        NoticeKind.SHORT,
+        say("Yes, for the first time on file, {dates}: {told}{more}", dates=dates, told=joined(told), more=more),
+    )
     draft.paragraph()
     for one in new[-_SHOWN:]:
         say_purchase(scene, draft, one)
     if pet is not None:
-        unfed = [one.name for one in new[-_SHOWN:] if not given_on_file(scene, pet.id, one)]
+        unfed = [verbatim(one.name) for one in new[-_SHOWN:] if not given_on_file(scene, pet.id, one)]
         if unfed:
             named = joined(unfed, last="or")
-            draft.say(NoticeKind.ABSENCE, f"No record says that {pet.name} was given {named}", slot="food")
-    draft.say(NoticeKind.CAUTION, f"{_NOT_GIVEN}, and what came before is not thereby the cause")
+            text = say("No record says that {pet} was given {what}", pet=pet, what=named)
+            draft.say(NoticeKind.ABSENCE, text, slot="food")
+    draft.say(NoticeKind.CAUTION, say("{first}, and what came before is not thereby the cause", first=_NOT_GIVEN))
 
 
 def _before_what(
@@ -173,9 +198,15 @@ def _before_what(
         pet = tracked[0] if len(tracked) == 1 else None
     began = None if pet is None else _began(scene, spoken, pet)
     if began is None:
-        owner = scene.ontology.properties[spoken.metric].owner
-        whom = "any pet's" if pet is None else f"{pet.name}'s"
-        draft.say(NoticeKind.PREMISE, f"No change shows in {whom} {owner} this week, so there is no day it began")
+        observed = scene.ontology.properties[spoken.metric]
+        none = (
+            say("No change shows in any pet's {series} this week, so there is no day it began", series=observed)
+            if pet is None
+            else say(
+                "No change shows in {pet}'s {series} this week, so there is no day it began", pet=pet, series=observed
+            )
+        )
+        draft.say(NoticeKind.PREMISE, none)
     return pet, began
 
 
