@@ -93,7 +93,10 @@ def test_no_rule_of_the_list_is_dead_or_named_twice():
         "Is Acme upsetting Max's stomach?", "What's the average weight of a chihuahua?", "Has Max improved?",
         "Did the scratching begin after the new kibble?", "What about Max's Apoquel?", "Is chicken in Harbor Whitefish?", "Harbor Whitefish, what?",
         "Should I give Bella her thyroid pill now?", "When did we last buy Acme?", "Did we buy anything new in June?",
-        "Is Luna still normal?", "Peanut's weight?",
+        "Is Luna still normal?", "Peanut's weight?", "Who is our vet?", "What's the number of the emergency clinic?",
+        "When is Max's birthday?", "How old is Max?", "What breed is Max?", "Is Luna spayed?", "Is Luna a boy or a girl?",
+        "Which devices does Max wear?", "Which devices does Max have?", "Does Max get dry or wet food?",
+        "Which food does Max get?", "How many pets do I have?", "Does Luna get any grain?",
     ]  # fmt: skip
     fired = {ask(text).rule for text in texts}
     assert {rule.name for rule in RULES} - fired <= RARE

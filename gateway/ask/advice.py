@@ -6,12 +6,12 @@ device can see, and who can judge; never a reassurance, a ration, a drug or a di
 
 from __future__ import annotations
 
-from datetime import date
 from typing import TYPE_CHECKING
 
 from gateway.ask.amounts import logged_level
 from gateway.ask.blame import exposures, say_exposures
 from gateway.ask.change import figure_claim, figure_seen, say_verdict, verdict_words
+from gateway.ask.facts import age_months
 from gateway.ask.figures import compare_window
 from gateway.ask.floors import say_floors
 from gateway.ask.lookups import last_weights
@@ -177,12 +177,9 @@ def signalment(scene: Scene, pet: Pet) -> Said:
     parts: list[str] = [known(pet.breed or pet.species)]
     if pet.breed is not None and pet.species not in pet.breed:
         parts.append(known(pet.species))
-    if pet.born is not None:
-        born, today = date.fromisoformat(pet.born), date.fromisoformat(scene.today)
-        months = (today.year - born.year) * 12 + today.month - born.month - (today.day < born.day)
-        parts.append(
-            say("{count} years", count=months // 12) if months >= 24 else say("{count} months", count=max(months, 0))
-        )
+    months = age_months(pet, scene.today)
+    if months is not None:
+        parts.append(say("{count} years", count=months // 12) if months >= 24 else say("{count} months", count=months))
     sex = {"male": "male", "female": "female", "m": "male", "f": "female"}.get(pet.sex or "")
     if sex is not None:
         parts.append(_SEXES[(pet.neutered, sex)])

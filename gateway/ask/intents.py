@@ -107,8 +107,18 @@ def _asks_food(f: Facts) -> bool:
 
 def _asks_contents(f: Facts) -> bool:
     named = f.mentions("own_food", "ing", "food") or f.has("current_food", "new_food", "old_food")
+    named = named or (f.who.named and f.has("food_noun"))
     lasting = f.has("since_when") or (f.has("how_long") and f.who.named)
     return named and f.has("contain") and f.measured in {None, "intake"} and f.windows == 0 and not lasting
+
+
+def _gets_thing(f: Facts) -> bool:
+    """Whether it is "does she still get any grain?", "what foods have fish?": what labels say."""
+    gets = f.has("given", "eat_ask", "getting") and f.yes_no and f.measured in {None, "intake"}
+    past = any(token.text in f.linked.language.words["past_aux"] for token in f.linked.tokens)
+    now = f.windows == 0 and not f.has("can", "why", "cause", "missed")
+    foods = f.has("fact_food") and f.measured in {None, "intake"}
+    return f.mentions("ing") and now and not past and ((f.who.named and gets) or foods)
 
 
 def _asks_device(f: Facts) -> bool:
@@ -298,6 +308,31 @@ def _requests(f: Facts) -> bool:
     return f.starts("request", within=1) and not asks
 
 
+_FACTS = ("vet", "clinic", "age", "breed", "neutered", "sex", "wears", "devices", "wet_dry", "food", "pets")
+"""What the household's own record says, in the order it is looked for; ``fact_...`` names the cue and the rule."""
+_OF_A_PET = frozenset({"age", "breed", "neutered", "sex"})
+
+
+def _fact(name: str) -> Callable[[Facts], bool]:
+    """Whether a fact of the household is asked for, and nothing that is measured, moved or blamed."""
+
+    def asked(f: Facts) -> bool:
+        free = f.measured is None or (name in {"food", "wet_dry", "wears", "devices"} and f.measured == "intake")
+        about = (bool(f.who.pets) or name not in _OF_A_PET) and not f.mentions("ing")
+        other = f.has("why", "cause", "contain", "need_vet", "record", "tell_vet", "buy", "most", "can")
+        if name == "wears":
+            return f.has("fact_wears") and f.has("fact_devices") and about
+        other = other or f.has("device_ask")
+        return f.has(f"fact_{name}") and free and about and not other and not f.moved and not f.starts("when", within=2)
+
+    return asked
+
+
+def _birthday(f: Facts) -> bool:
+    """Whether it is "when is his birthday?", "when was she born?"."""
+    return f.has("fact_birthday") and bool(f.who.pets) and f.measured is None
+
+
 RULES: tuple[Rule, ...] = (
     Rule("request", "out_of_scope", _requests),
     Rule("correction", "correction", lambda f: f.has("correction") and not f.has("helped")),
@@ -316,6 +351,8 @@ RULES: tuple[Rule, ...] = (
             and not f.has("usual")
         ),
     ),
+    Rule("fact_birthday", "record_lookup", _birthday),
+    *(Rule(f"fact_{name}", "record_lookup", _fact(name)) for name in _FACTS),
     Rule("need_vet", "need_vet", _needs_vet),
     Rule("device", "device_status", _asks_device),
     Rule("med_missed", "med_timing", lambda f: f.subject_med and f.has("missed") and not _measured(f)),
@@ -352,6 +389,7 @@ RULES: tuple[Rule, ...] = (
     Rule("cause", "cause_check", _is_causal),
     Rule("cause_unmeasured", "cause_check", _blames_food),
     Rule("contents", "ingredient_lookup", lambda f: _asks_contents(f) and not f.starts("can", within=1)),
+    Rule("gets", "ingredient_lookup", _gets_thing),
     Rule("periods", "compare_periods", _several_windows),
     Rule("food_ok", "food_ok", lambda f: _asks_food(f) and f.measured in {None, "intake", "water", "lick"}),
     Rule("reference", "reference", _is_reference),

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING
 
 from gateway.ask.absent import marked_wrong
 from gateway.ask.blame import exposures, say_exposures
+from gateway.ask.facts import fed_now
 from gateway.ask.sources import cite, first_of, mentions, quote, quoted, subject_words
 from gateway.ask.wording import joined
 from gateway.dialogue import EvidenceClass, NoticeKind
 from gateway.graph.belief import edge_order
+from gateway.model import Food
+from gateway.ontology.ingredients import Role, load_ingredients
 from gateway.ontology.load import things
 from gateway.ontology.recognise import tokens_of
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     from gateway.ask.answer import Draft
     from gateway.ask.scene import Scene
     from gateway.dialogue import Question
-    from gateway.model import Food, Link, Pet, RecordRef
+    from gateway.model import Link, Pet, RecordRef
     from gateway.stored import TextRecord
 
 __all__ = ["food_ok", "ingredients", "medicine_words", "normal_of", "sources_on"]
@@ -41,11 +44,24 @@ _SENTENCES = 4
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """What one label says of one ingredient: the link that names it, or None where none does."""
+    """What one label says of one ingredient: the link that names it, or the label's own words, or neither.
+
+    ``known`` where the tables know what the ingredient is, so that what the label does not list is not there.
+    """
 
     ingredient: str
     link: Link | None
     maybe: bool
+    words: str | None = None
+    known: bool = True
+
+    @property
+    def listed(self) -> bool:
+        return self.words is not None or (self.link is not None and not self.maybe)
+
+    @property
+    def absent(self) -> bool:
+        return self.link is None and self.words is None
 
 
 def _plain(ingredient: str) -> str:
@@ -57,46 +73,83 @@ def _label_of(scene: Scene, food: Food) -> RecordRef | None:
 
 
 def ingredients(scene: Scene, question: Question, draft: Draft) -> None:
-    """Answer "what's in it?", "does it contain ...?", "which of ours is free from ...?"."""
+    """Answer "what's in it?", "does he get ...?", "which of ours is free from ...?"."""
     named = [s for s in question.subjects if s.startswith("food:")]
     wanted = [s for s in question.subjects if s.startswith(("ing:", "tox:"))]
     known = {f"food:{food.id}": food for food in scene.home.foods}
+    words = {t.text for t in tokens_of(question.text)}
+    which, free = bool(_WHICH & words), bool(_FREE & words)
+    eaters = () if which else scene.pets(question.pets)
+    if eaters and set(named) <= {"food:current"}:
+        for pet in eaters:
+            if len(eaters) > 1:
+                draft.paragraph()
+                draft.say(NoticeKind.SHORT, f"{pet.name}:")
+            _given_now(scene, draft, pet, wanted, free=free)
+        return
     foods = [known[name] for name in (named or sorted(known)) if name in known]
     foods += [food for name in named if name in ("food:current", "food:previous") for food in _in_bowls(scene, name)]
-    eaters = () if named or _WHICH & {t.text for t in tokens_of(question.text)} else _eaters(scene, question)
-    if wanted and (eaten := _in_bowls(scene, "food:current", eaters)):
-        foods, named = eaten, [f"food:{food.id}" for food in eaten]
-    labelled = [food for food in foods if _label_of(scene, food) is not None]
-    unread = [food for food in foods if _label_of(scene, food) is None]
+    labelled, unread = _by_label(scene, foods)
     if not labelled:
-        what = joined([food.name for food in unread]) or "that food"
-        draft.say(NoticeKind.SHORT, f"The label of {what} is not on file, so what is in it is not known", slot="label")
-        draft.say(NoticeKind.NEXT, "Paste the list of ingredients and it can be read", slot="label")
+        _no_label(draft, unread)
         return
     if not wanted:
         _whole_labels(scene, draft, labelled)
     elif named:
-        _contains(scene, draft, labelled, wanted)
+        _contains(scene, draft, labelled, wanted, free=free)
         for pet in eaters:
             say_exposures(scene, draft, pet, exposures(scene, pet, tuple(f"food:{food.id}" for food in labelled))[-1:])
     else:
-        _which(scene, draft, labelled, wanted, free=bool(_FREE & {t.text for t in tokens_of(question.text)}))
+        _which(scene, draft, labelled, wanted, free=free)
+    _not_read(draft, unread)
+
+
+def _given_now(scene: Scene, draft: Draft, pet: Pet, wanted: list[str], *, free: bool) -> None:
+    """One pet's food of now: what its label says of the things asked about, or the whole of it."""
+    held = fed_now(scene, pet)
+    if not held:
+        draft.say(NoticeKind.SHORT, f"What {pet.name} gets now is not on file", slot="food", device="food_bowl")
+        draft.say(NoticeKind.ABSENCE, "Picking the bag at the bowl, or a log entry, records it", slot="food")
+        return
+    known = {f"food:{food.id}": food for food in scene.home.foods}
+    names = scene.reader.vertex_labels()
+    heads = [link.edge.head.name for link in held]
+    foods = [known.get(head) or Food(head.partition(":")[2], names.get(head, head)) for head in heads]
+    labelled, unread = _by_label(scene, foods)
+    if not labelled:
+        _no_label(draft, unread)
+        say_exposures(scene, draft, pet, held)
+        return
+    if wanted:
+        _contains(scene, draft, labelled, wanted, free=free)
+    else:
+        _whole_labels(scene, draft, labelled)
+    say_exposures(scene, draft, pet, held)
+    _not_read(draft, unread)
+
+
+def _by_label(scene: Scene, foods: list[Food]) -> tuple[list[Food], list[Food]]:
+    """(those whose label is on file, the others)."""
+    labelled = [food for food in foods if _label_of(scene, food) is not None]
+    return labelled, [food for food in foods if food not in labelled]
+
+
+def _no_label(draft: Draft, unread: list[Food]) -> None:
+    what = joined([food.name for food in unread]) or "that food"
+    draft.say(NoticeKind.SHORT, f"The label of {what} is not on file, so what is in it is not known", slot="label")
+    draft.say(NoticeKind.NEXT, "Paste the list of ingredients and it can be read", slot="label")
+
+
+def _not_read(draft: Draft, unread: list[Food]) -> None:
     if unread:
         names = joined([food.name for food in unread])
         draft.say(NoticeKind.ABSENCE, f"The label of {names} is not on file, so it can't be told", slot="label")
 
 
-def _eaters(scene: Scene, question: Question) -> tuple[Pet, ...]:
-    """The pets a question names: "is there chicken in what Max eats?" is about the food of now."""
-    words = {token.text for token in tokens_of(question.text)}
-    asked = (pet for pet in scene.home.pets if pet.id in question.pets)
-    return tuple(pet for pet in asked if words & {token.text for token in tokens_of(pet.name)})
-
-
-def _in_bowls(scene: Scene, name: str, pets: tuple[Pet, ...] | None = None) -> list[Food]:
-    """The foods the bowls (of these pets) hold now, or held before."""
+def _in_bowls(scene: Scene, name: str) -> list[Food]:
+    """The foods the bowls hold now, or held before."""
     found = {}
-    for pet in scene.home.pets if pets is None else pets:
+    for pet in scene.home.pets:
         periods = scene.reader.feedings(scene.home, pet.id)
         chosen = periods[-1:] if name == "food:current" else periods[-2:-1]
         for period in chosen:
@@ -122,18 +175,25 @@ def _whole_labels(scene: Scene, draft: Draft, foods: list[Food]) -> None:
         )
 
 
-def _contains(scene: Scene, draft: Draft, foods: list[Food], wanted: list[str]) -> None:
-    """One food and one thing: yes by its words, maybe, or not on the label."""
+def _contains(scene: Scene, draft: Draft, foods: list[Food], wanted: list[str], *, free: bool) -> None:
+    """One food and one thing: yes by its words, maybe, or not on the label; said as asked ("free from")."""
     held = [(food, _held(scene, food, thing)) for food in foods for thing in wanted]
-    listed = [one for _, one in held if one.link is not None and not one.maybe]
+    listed = [one for _, one in held if one.listed]
     maybe = [one for _, one in held if one.link is not None and one.maybe]
+    its = "its label" if len(foods) == 1 else "their labels"
     what = joined([_plain(thing) for thing in wanted], last="or")
-    if listed:
-        opening = f"Yes, by its label: {joined([_plain(one.ingredient) for one in listed])}"
+    if free and listed:
+        opening = f"Not free from {joined(list(dict.fromkeys(_plain(one.ingredient) for one in listed)))}, by {its}"
+    elif listed and len(wanted) > 1:
+        opening = f"By {its}: {joined(list(dict.fromkeys(_plain(one.ingredient) for one in listed)))}"
+    elif listed:
+        opening = f"Yes, by {its}"
     elif maybe:
         opening = f"It may: the label names a group that {joined([_plain(one.ingredient) for one in maybe])} belongs to"
+    elif not all(one.known for _, one in held):
+        opening = f"Not by that word: {its} {'names' if len(foods) == 1 else 'name'} no {what}, which is no proof"
     else:
-        opening = f"No, by its label: it lists no {what}"
+        opening = f"Free from {what}, by {its}" if free else f"No, by {its}"
     draft.say(NoticeKind.SHORT, opening)
     for food, one in held:
         _claim(scene, draft, food, one)
@@ -144,7 +204,7 @@ def _contains(scene: Scene, draft: Draft, foods: list[Food], wanted: list[str]) 
 def _which(scene: Scene, draft: Draft, foods: list[Food], wanted: list[str], *, free: bool) -> None:
     """Which of the household's foods are free from it, or hold it; "may contain" is not free."""
     held = {food.id: [_held(scene, food, thing) for thing in wanted] for food in foods}
-    clear = [food for food in foods if all(one.link is None for one in held[food.id])]
+    clear = [food for food in foods if all(one.absent for one in held[food.id])]
     rest = [food for food in foods if food not in clear]
     what = joined([_plain(thing) for thing in wanted], last="or")
     if free:
@@ -159,15 +219,15 @@ def _which(scene: Scene, draft: Draft, foods: list[Food], wanted: list[str], *, 
         _lists_none(scene, draft, food, wanted)
     for food in rest:
         for one in held[food.id]:
-            if one.link is not None:
+            if not one.absent:
                 _claim(scene, draft, food, one)
     draft.say(NoticeKind.CAUTION, '"May contain" counts as not free here. A label names what was put in, not traces')
 
 
 def _held(scene: Scene, food: Food, ingredient: str) -> _Held:
     """How a food's label reaches an ingredient: it contains it, may contain it, or lists a form of it."""
-    word = ingredient.partition(":")[2]
-    goals = {f"species:{word}", f"group:{word}", ingredient}
+    names = _meant(ingredient)
+    goals = {ingredient, *(f"{kind}:{name}" for name in names for kind in ("species", "group"))}
     own = _believed(scene, f"food:{food.id}")
     products = {link.edge.head.name for link in own if link.edge.relation == "labelled_as"}
     first = [*own, *(link for name in sorted(products) for link in _believed(scene, name))]
@@ -177,7 +237,34 @@ def _held(scene: Scene, food: Food, ingredient: str) -> _Held:
         if link.edge.relation in _JOINS and goals & _above(scene, link.edge.head.name)
     ]
     found.sort(key=lambda pair: (pair[0], first_of(pair[1], "label") is None, pair[1].edge.ref))
-    return _Held(ingredient, found[0][1], found[0][0]) if found else _Held(ingredient, None, maybe=False)
+    if found:
+        return _Held(ingredient, found[0][1], found[0][0])
+    return _Held(ingredient, None, maybe=False, words=_on_label(scene, food, ingredient), known=bool(names))
+
+
+def _meant(ingredient: str) -> tuple[str, ...]:
+    """What the ingredient tables call it ("grain" is cereal, "corn" is maize); none where they don't know it."""
+    word = ingredient.partition(":")[2]
+    table = load_ingredients()
+    if word in table.sources or word in table.groups:
+        return (word,)
+    role, name = table.aliases.get(tuple(word.split("_")), (None, ""))
+    return (name,) if role in (Role.SOURCE, Role.GROUP) else ()
+
+
+def _on_label(scene: Scene, food: Food, ingredient: str) -> str | None:
+    """The label's own words for it, where they stand there and the tables made nothing of them."""
+    label = _label_of(scene, food)
+    record = None if label is None else scene.reader.text_record(label)
+    if record is None:
+        return None
+    forms = {tuple(form.split(" ")) for form, rs in things().lexicon.forms() for r in rs if r.target == ingredient}
+    have = tokens_of(record.text)
+    for form in sorted({tuple(_plain(ingredient).split(" ")), *forms}, key=lambda words: (-len(words), words)):
+        for at in range(len(have) - len(form) + 1):
+            if tuple(token.text for token in have[at : at + len(form)]) == form:
+                return record.text[have[at].start : have[at + len(form) - 1].end]
+    return None
 
 
 def _believed(scene: Scene, tail: str) -> list[Link]:
@@ -197,6 +284,17 @@ def _above(scene: Scene, name: str) -> set[str]:
 
 def _claim(scene: Scene, draft: Draft, food: Food, one: _Held) -> None:
     """What the label says of it, in its own words."""
+    label = _label_of(scene, food)
+    if one.words is not None and label is not None:
+        draft.claim(
+            "label_lists",
+            EvidenceClass.REFERENCE,
+            f'{food.name}: its label lists "{one.words}"',
+            cite="product data",
+            refs=(label,),
+            about=(f"food:{food.id}", one.ingredient),
+        )
+        return
     piece = None if one.link is None else first_of(one.link, "label")
     if one.link is None or piece is None:
         _lists_none(scene, draft, food, [one.ingredient])

@@ -151,7 +151,11 @@ def _last_slot(scene: Scene, draft: Draft, observed: Property, pet: Pet) -> None
             f"{first_upper(being(observed.owner))} last recorded {when}: {amount(row.sums[held[-1]], observed.unit)}",
             cite=cite_of(scene, scene.devices_of(pet.id, observed)),
             refs=(row.ref,),
-            values=(Quantity("amount", row.sums[held[-1]], observed.unit),),
+            values=(
+                Quantity("amount", row.sums[held[-1]], observed.unit),
+                Quantity("from", from_ms, "ms"),
+                Quantity("to", until_ms, "ms"),
+            ),
             about=(f"pet:{pet.id}", f"series:{series}"),
         )
         return

@@ -191,7 +191,12 @@ def exposure_start(scene: Scene, question: Question, pet: Pet) -> str | None:
 def devices(scene: Scene, question: Question, draft: Draft) -> None:
     """Answer "does it still work?", "how much battery?": last heard, last battery, what it sent."""
     wanted = {s.partition(":")[2] for s in question.subjects if s.startswith("device:")}
-    chosen = [device for device in scene.home.devices if not wanted or device.id in wanted]
+    mine = set(question.pets)
+    chosen = [
+        device
+        for device in scene.home.devices
+        if (device.id in wanted if wanted else not mine or mine & scene.home.bindings_at(device.id, scene.now_ms))
+    ]
     if not chosen:
         draft.say(NoticeKind.SHORT, "No such device is set up here", slot="device")
         return

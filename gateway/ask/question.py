@@ -350,6 +350,8 @@ def _subjects(facts: Facts, household: Household, intent: str, danger: safety.Da
     spoken = not linked.events or linked.has("new_food", "old_food")
     if "food_word" in kinds and spoken and not found & {*linked.targets("own_food", "food", "ing")}:
         found.update(new_or_old_food(linked, household, facts.who.pets))
+    if intent == "ingredient_lookup" and linked.has("old_food") and not linked.targets("own_food"):
+        found.update(new_or_old_food(linked, household, facts.who.pets))
     if danger is not None and intent in {"exposure", "food_ok"}:
         found.update(linked.targets("food") if danger.carrier else ())
     if intent in {"exposure", "triage"} or (danger is not None and intent in {"food_ok", "med_safety"}):
@@ -475,7 +477,8 @@ def _window(
         return chosen.label, chosen.window
     if night and intent != "onset":
         return "NIGHT", window_of("NIGHT", calendar)
-    month = whole_month(facts.linked.tokens, facts.linked.language.times, calendar) if intent == "purchases" else None
+    by_month = intent == "purchases" or (intent == "record_lookup" and facts.has("fact_food"))
+    month = whole_month(facts.linked.tokens, facts.linked.language.times, calendar) if by_month else None
     if month is not None:
         return month.label, month
     default = _default_label(facts, intent, metric, subjects)

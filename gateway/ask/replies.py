@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from gateway.ask import advice, amounts, blame, labelled, latest, lineup, lookups, medlog, periods, purchases
+from gateway.ask import advice, amounts, blame, facts, labelled, latest, lineup, lookups, medlog, periods, purchases
 from gateway.ask.answer import EXPLAINED_WORDS
 from gateway.ask.explain import explain_change
 from gateway.ask.times import Calendar, window_of
@@ -201,6 +201,11 @@ def _before(turn: _Turn) -> None:
     _each_pet(turn, lambda pet: blame.before_change(turn.scene, turn.question, turn.draft, pet, window))
 
 
+def _looked_up(turn: _Turn) -> None:
+    said = facts.household_fact if turn.question.rule.startswith("fact_") else lookups.records
+    said(turn.scene, turn.question, turn.draft, turn.pets())
+
+
 def _event_kind(turn: _Turn) -> str:
     return "refill" if turn.question.metric == "refill" else "meal"
 
@@ -322,7 +327,7 @@ _REPLIES: dict[str, Callable[[_Turn], None]] = {
     "vet_summary": _vet_summary,
     "switch_back": lambda turn: advice.switch_back(turn.scene, turn.question, turn.draft, turn.pets()),
     "why_notice": lambda turn: advice.why_notice(turn.scene, turn.draft),
-    "record_lookup": lambda turn: lookups.records(turn.scene, turn.question, turn.draft, turn.pets()),
+    "record_lookup": _looked_up,
     "purchases": lambda turn: purchases.purchases(turn.scene, turn.question, turn.draft, earlier=turn.earlier),
     "ingredient_lookup": lambda turn: labelled.ingredients(turn.scene, turn.question, turn.draft),
     "food_ok": lambda turn: labelled.food_ok(turn.scene, turn.question, turn.draft),

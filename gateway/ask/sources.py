@@ -36,6 +36,9 @@ _CLASS = {
 _WRITTEN_BY = {"label": "product data", "passage": "reference", "note": "vet note", "log": "owner's log"}
 
 
+_OF_KIND = {"purchase": "purchase", "household": "household record"}
+
+
 def class_of(ref: RecordRef) -> EvidenceClass:
     """The evidence class of a record, by its kind alone."""
     return _CLASS[ref.kind]
@@ -61,14 +64,14 @@ def cite(scene: Scene, ref: RecordRef) -> str:
         named = known(f"{title[:1].lower()}{title[1:]}" if small else title)
         return say("{title}, ch. {chapter}", title=named, chapter=verbatim(chapter))
     word = written_by(record)
-    if record.at_ms is None:
+    if not record.at_ms:  # entered without a day, as a device is that was there from the first
         return word
     return say("{by}, {when}", by=word, when=day(local_day(record.at_ms, scene.zones), year_of=scene.today))
 
 
 def written_by(record: TextRecord) -> str:
-    """Who wrote a stored text: "vet note", "owner's log", "purchase", "product data"."""
-    return "purchase" if record.kind == "purchase" else _WRITTEN_BY[record.ref.kind]
+    """Who wrote a stored text: "vet note", "owner's log", "household record", "purchase", "product data"."""
+    return _OF_KIND.get(record.kind) or _WRITTEN_BY[record.ref.kind]
 
 
 def quoted(scene: Scene, evidence: Evidence) -> str:

@@ -17,7 +17,7 @@ from gateway.ontology.load import things
 from gateway.stored import Document, TextRecord
 
 if TYPE_CHECKING:
-    from gateway.model import Device, Household, Pet, Place, Series
+    from gateway.model import Device, Household, Person, Pet, Place, Series
     from gateway.ontology.vocabulary import LogKind, Ontology
     from gateway.store import Transaction
 
@@ -113,6 +113,7 @@ def _household_facts(facts: Facts, home: Household, ontology: Ontology) -> None:
         vertex, kind = Vertex(f"place:{place.id}"), Vertex(f"place:{stable_id(place.kind)}")
         facts.names |= {vertex.name: place.name, kind.name: place.kind}
         facts.edge(Edge(vertex, "of_kind", kind), record.ref, _STATED, witness="owner", reliability=owner)
+    facts.records.extend(_person_record(person) for person in home.people)
     for binding in home.bindings:
         device = home.device(binding.device)
         facts.names[f"device:{device.id}"] = device.name
@@ -150,6 +151,16 @@ def _place_record(place: Place) -> TextRecord:
         ref=RecordRef(f"log:place-{place.id}@{_sha8(text)}"),
         kind="household",
         title=f"{place.name}, as entered by the owner",
+        text=text,
+    )
+
+
+def _person_record(person: Person) -> TextRecord:
+    text = f"{person.name}: {person.role}{'' if person.phone is None else f', {person.phone}'}"
+    return TextRecord(
+        ref=RecordRef(f"log:person-{person.id}@{_sha8(text)}"),
+        kind="household",
+        title=f"{person.name}, as entered by the owner",
         text=text,
     )
 

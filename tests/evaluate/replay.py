@@ -516,6 +516,8 @@ def _last_slot(case: _Case) -> Found:
         yield "unsupported", f"amount is {case.values.get('amount')}, the day's last quarter of an hour holds another"
         return
     from_ms = day.start_ms + held[-1] * SLOT
+    if (case.values.get("from"), case.values.get("to")) != (from_ms, min(from_ms + SLOT, case.as_of_ms)):
+        yield "unsupported", f"the last quarter of an hour is from {from_ms} on"
     if f"{case.day_of(from_ms)}, {local_time(from_ms, case.book.zone)} to" not in case.text:
         yield "unsupported", f"the last quarter of an hour began {local_time(from_ms, case.book.zone)}"
     if case.book.one(
@@ -739,6 +741,25 @@ def _medicines(case: _Case) -> Found:
             yield "stale", f"{text.ref} ran out"
 
 
+def _fact(case: _Case) -> Found:
+    """What an owner entered: each value stands in a record of the household, an age is counted from the birth."""
+    stated = " ".join(text.text for text in case.texts)
+    for text in case.texts:
+        if text.kind != "household" or (case.pets and text.pet not in case.pets):
+            yield "misattributed", f"{text.ref} is no record of {case.pets or 'the household'}"
+    for name, value in case.claim["values"].items():
+        if name == "age":
+            born, today = case.values.get("born"), local_date(case.as_of_ms, case.book.zone)
+            months = (int(today[:4]) - int(str(born)[:4])) * 12 + int(today[5:7]) - int(str(born)[5:7])
+            months -= today[8:] < str(born)[8:]
+            if value["v"] != (months // 12 if value["unit"] == "years" else months):
+                yield "unsupported", f"age is {value['v']} {value['unit']}, born {born}"
+        elif not re.search(rf"(?<![\w-]){re.escape(str(value['v']))}(?![\w])", stated):
+            yield "unsupported", f"{name} is {value['v']}, {stated!r} says otherwise"
+    if case.values.get("neutered") == "neutered" and "not neutered" in stated:
+        yield "unsupported", "not neutered"
+
+
 def _of_food(case: _Case, text: Text) -> Found:
     foods = [name[5:] for name in case.claim["about"] if name.startswith("food:")]
     if foods and text.code not in {case.book.foods.get(food, ("", None))[1] for food in foods}:
@@ -749,6 +770,9 @@ def _label_lists(case: _Case) -> Found:
     for text in case.texts:
         yield from _of_food(case, text)
         listed = re.search(r'lists "?(.+?)"?(?:, which may contain .*)?$', case.text)
+        whole = case.book.whole_label(text) and listed is not None
+        if whole and re.search(rf"\b{re.escape(listed[1])}\b", text.text):
+            continue  # words of the label that the tables make nothing of
         if listed is None or _plain(listed[1]) != _plain(text.text):
             yield "unsupported", f'{text.ref} reads "{text.text}"'
         thing = next(
@@ -764,6 +788,10 @@ def _is_of(thing: str, words: str) -> bool:
     groups = {
         "fish": ("salmon", "tuna", "herring", "cod", "whitefish"),
         "poultry": ("chicken", "duck", "turkey", "goose"),
+        "grain": ("oat", "rice", "wheat", "barley", "maize", "corn", "rye", "sorghum", "millet", "cereal"),
+        "corn": ("maize",),
+        "milk": ("whey", "cheese", "dairy", "yogurt"),
+        "meat": ("beef", "pork", "lamb", "chicken", "turkey", "duck", "venison", "rabbit"),
     }
     found = words.casefold()
     return any(word in found for word in (thing.replace("_", " "), *groups.get(thing, ())))
@@ -812,7 +840,7 @@ _RULES: dict[str, Callable[[_Case], Found]] = {
     "exposure": _exposure, "medicine_change": _logged_link, "parasite_change": _logged_link, "place_change": _logged_link,
     "visitor_change": _logged_link, "device_change": _logged_link, "medicines": _medicines, "logged": _words_of_text,
     "last_weight": _words_of_text, "record": _words_of_text, "rival_on_file": _words_of_text, "schedule": _words_of_text,
-    "note_for": _words_of_text, "note_against": _words_of_text, "of_kind": _words_of_text, "label": _words_of_text,
+    "note_for": _words_of_text, "note_against": _words_of_text, "of_kind": _words_of_text, "label": _words_of_text, "fact": _fact,
     "label_lists": _label_lists, "label_lists_none": _label_lists_none, "energy": _energy, "treats": _treats,
     "with_and_without": _with_and_without, "passage": _passage, "trial": _passage,
 } | dict.fromkeys(_LINKED, _passage)  # fmt: skip

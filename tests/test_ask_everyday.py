@@ -1,0 +1,161 @@
+"""Everyday questions: the first sentence answers what was asked, and every claim is borne out by its records."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from gateway.ask.answer import answer_json, answer_lines
+from gateway.dialogue import Answer, NoticeKind
+from gateway.model import Food
+from tests.ask_home import ACME, HARBOR, SWITCHED, Home, household, made, text_of
+from tests.ask_situations import since
+from tests.evaluate.book import Book
+from tests.evaluate.replay import replay
+
+BROOK = "4006381333962"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory) -> Iterator[Home]:
+    """Max with bowl and tracker, a new food and a visitor; Luna with a bowl and a food without a label."""
+    foods = (*SWITCHED, Food("brook_wet", "Brook Wet", ("Brook",), code=BROOK))
+    devices = ("bowl-max", "tracker-max", "bowl-luna")
+    with made(tmp_path_factory.mktemp("everyday"), household("max", "luna", devices=devices, foods=foods)) as one:
+        one.product(ACME, "Acme Chicken & Rice")
+        one.product(HARBOR, "Harbor Whitefish")
+        one.feed("bowl-max", "2026-05-06", HARBOR, "Harbor Whitefish")
+        one.feed("bowl-max", "2026-07-05", ACME, "Acme Chicken & Rice", hour=17)
+        one.feed("bowl-luna", "2026-05-06", BROOK, "Brook Wet")
+        one.worn("max", "scratch", 99_000, factor=since("2026-07-08", 1.4))
+        one.worn("max", "restless", 900_000, factor=since("2026-07-08", 1.5))
+        one.worn("max", "activity", 5_400_000)
+        one.worn("max", "rest", 44_000_000, cv=0.05)
+        one.eats("max", 340)
+        one.eats("luna", 62)
+        one.log("max", "visitor", "2026-07-06T15:00")
+        one.log("max", "bath", "2026-07-07T11:00")
+        one.log("max", "weight 31.4 kg", "2026-06-30")
+        one.log("luna", "plumber in the kitchen", "2026-07-02T09:30")
+        one.learn()
+        yield one
+
+
+def first(answer: Answer) -> str:
+    """The first sentence an owner reads."""
+    return answer.notices[0].text if answer.layout[0][0] == "n" else answer.claims[0].text
+
+
+def borne_out(home: Home, answer: Answer) -> list[str]:
+    book = Book(home.path)
+    try:
+        return [str(problem) for problem in replay(json.loads(json.dumps(answer_json(answer))), book)]
+    finally:
+        book.close()
+
+
+def asked(home: Home, question: str) -> Answer:
+    answer = home.ask(question)
+    assert not borne_out(home, answer), text_of(answer)
+    return answer
+
+
+# --- what the household entered ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "says"),
+    [
+        ("how old is Max", "Max is 5 years old, born on Mar 2 2021"),
+        ("when is Max's birthday?", "Max was born on Mar 2 2021 and is 5 years old"),
+        ("what breed is Luna", "Luna is a domestic shorthair, a cat"),
+        ("is Luna spayed", "Luna is neutered (female)"),
+        ("Is Luna a boy or a girl?", "Luna is female"),
+        ("what does Max weigh", "Weight 31.4 kg on Jun 30, the last on file"),
+        ("who is our vet", "Dr. Wu, 555-0100 (vet)"),
+        ("what's the vet's number", "Dr. Wu, 555-0100 (vet)"),
+        ("number of the emergency clinic?", "Night clinic, 555-0199 (vet clinic)"),
+        ("which food does Max get", "Acme Chicken & Rice since Jul 5"),
+        ("what food did Max get in June?", "Harbor Whitefish from May 6 to Jul 5"),
+        ("which devices does Max wear", "Max wears Max's collar"),
+        ("how many pets do I have", "Two pets live here, as entered"),
+        ("wie alt ist Max", "Max is 5 years old, born on Mar 2 2021"),
+    ],
+)
+def test_what_the_household_entered_is_answered_from_its_own_record(home, question, says):
+    answer = asked(home, question)
+    assert first(answer) == says
+    assert answer.claims
+    assert all(claim.refs and claim.cite for claim in answer.claims)
+
+
+def test_a_fact_nobody_entered_is_not_on_file_and_where_to_enter_it_is_said(tmp_path):
+    with made(tmp_path, household("peanut", devices=("bowl-peanut",))) as one:
+        one.learn()
+        answer = asked(one, "Is Peanut neutered?")
+        assert first(answer) == "Peanut's neutering is not on file"
+        assert any(notice.kind is NoticeKind.NEXT and "household" in notice.text for notice in answer.notices)
+        assert first(asked(one, "What food does Peanut get?")) == "What Peanut gets now is not on file"
+
+
+def test_whether_food_is_dry_or_wet_no_record_says(home):
+    answer = asked(home, "does max get dry or wet food")
+    assert first(answer).startswith("Whether he gets dry or wet food no record says")
+    assert "Acme Chicken & Rice since Jul 5 [bowl]" in text_of(answer)
+
+
+# --- what a pet's food of now holds -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "says", "food"),
+    [
+        ("is there any fish in Max's food", "No, by its label", "Acme Chicken & Rice: its label lists no fish"),
+        ("is Max still getting chicken?", "Yes, by its label", 'Acme Chicken & Rice: its label lists "chicken meal"'),
+        ("Is there grain in Max's food?", "Yes, by its label", "Acme Chicken & Rice"),
+        ("Is Max's food grain free?", "Not free from grain, by its label", "Acme Chicken & Rice"),
+        ("Does Max get fish?", "No, by its label", "Acme Chicken & Rice"),
+        ("Does Max's food contain beet pulp?", "Yes, by its label", '"beet pulp"'),
+        ("is there chicken in Max's old food?", "No, by its label", "Harbor Whitefish: its label lists no chicken"),
+        ("does Luna get any grain?", "The label of Brook Wet is not on file", "Brook Wet"),
+    ],
+)
+def test_what_is_in_a_pets_food_is_answered_for_the_food_it_gets(home, question, says, food):
+    answer = asked(home, question)
+    assert first(answer).startswith(says)
+    assert food in text_of(answer)
+    named = {name for claim in answer.claims for name in claim.about if name.startswith("food:")}
+    assert len(named) == 1, f"the answer is about one food, names {named}"
+
+
+def test_which_foods_hold_something_is_a_list_of_the_homes_foods(home):
+    for question in ("what foods have fish", "which of our foods contain fish"):
+        assert first(asked(home, question)) == "By their labels: Harbor Whitefish"
+
+
+def test_what_the_tables_do_not_know_is_never_denied(home):
+    answer = asked(home, "Does Max's food have gluten?")
+    assert first(answer) == "Not by that word: its label names no gluten, which is no proof"
+
+
+def test_a_food_nobody_entered_is_not_answered_from_other_foods(tmp_path):
+    with made(tmp_path, household("max", "luna", devices=("bowl-max",), foods=SWITCHED)) as one:
+        one.product(HARBOR, "Harbor Whitefish")
+        one.learn()
+        assert first(asked(one, "Is there fish in Max's food?")) == "What Max gets now is not on file"
+
+
+# --- said once --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "question", ["how much did Max eat on Jul 12", "how much did Max scratch this week", "when did Max last scratch?"]
+)
+def test_a_figure_is_said_once_and_opens_its_record(home, question):
+    answer = asked(home, question)
+    assert answer.layout[0] == "c1"
+    figures = re.findall(r"\d[\d.,]* (?:g|kg|s|min|h)\b", " ".join(answer_lines(answer)))
+    assert len(figures) == len(set(figures)), figures
