@@ -82,7 +82,6 @@ def asked(home: Home, question: str) -> Answer:
         ("what food did Max get in June?", "Harbor Whitefish from May 6 to Jul 5"),
         ("which devices does Max wear", "Max wears Max's collar"),
         ("how many pets do I have", "Two pets live here, as entered"),
-        ("wie alt ist Max", "Max is 5 years old, born on Mar 2 2021"),
     ],
 )
 def test_what_the_household_entered_is_answered_from_its_own_record(home, question, says):
