@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gateway.ask.direction import spoken_direction
 from gateway.ask.linking import Linked, MetricHit
 from gateway.ask.subjects import Who
+from gateway.ontology import load as tables
 
 __all__ = ["RULES", "Facts", "Rule", "decide", "is_yes_no"]
 
@@ -46,12 +48,22 @@ class Facts:
     @property
     def moved(self) -> bool:
         """Whether a direction is spoken of, strong or weak."""
-        own = self.metric is not None and self.metric.direction is not None
-        return own or any(not way.startswith("weak") for _, _, way in self.linked.directions)
+        hit = self.metric
+        if hit is not None and hit.direction is not None:
+            return True
+        said = ((first, last) for first, last, way in self.linked.directions if not way.startswith("weak"))
+        return any(hit is None or last <= hit.first or hit.last <= first for first, last in said)
 
     @property
     def wh(self) -> bool:
         return self.starts("why", "how_much", "when", "who", "which", "since_when", within=3)
+
+    @property
+    def what(self) -> bool:
+        """Whether the sentence opens with "what"."""
+        opens = (token.text for token in self.linked.tokens[self.linked.opens_at :] if token.text[0].isalpha())
+        openers = self.linked.language.words["openers"]
+        return next((word for word in opens if word not in openers), "") in self.linked.language.words["what"]
 
     @property
     def windows(self) -> int:
@@ -71,7 +83,7 @@ def is_yes_no(linked: Linked) -> bool:
     """Whether the sentence opens with a verb, or is a question with no question word."""
     if linked.has("yes_or_no"):
         return True
-    rest = linked.tokens[linked.opens_at :]
+    rest = linked.tokens[linked.opens_at : linked.asked[1]]
     if rest and any(first == linked.opens_at for first, _ in linked.cues.get("whether", ())) and linked.opens_at:
         return True
     words = [token.text for token in rest if token.text[0].isalpha()]
@@ -79,7 +91,9 @@ def is_yes_no(linked: Linked) -> bool:
         words = words[1:]
     if words and words[0] in linked.language.words["aux"]:
         return True
-    asks = any(token.text == "?" for token in linked.tokens)
+    if words and words[0] in linked.language.words["what"]:
+        return False
+    asks = any(token.text == "?" for token in rest)
     return asks and not linked.starts("why", "how_much", "when", "who", "which", "since_when", within=4)
 
 
@@ -102,14 +116,35 @@ def _blames_food(f: Facts) -> bool:
 
 def _asks_food(f: Facts) -> bool:
     eaten = f.mentions("ing", "food", "own_food") or bool(f.linked.toxins)
-    return eaten and f.has("can") and (f.yes_no or f.starts("can", "how_much", within=4) or f.has("eat_ask"))
+    asked = f.yes_no or f.starts("can", "how_much", within=4) or f.has("eat_ask") or _judged_last(f)
+    return eaten and f.has("can") and asked
+
+
+def _asks_before(f: Facts) -> bool:
+    """Whether it is what changed before; "... What changed?" after a told change asks why."""
+    if not f.has("before"):
+        return False
+    says = any(
+        reading.target == "before"
+        for index in range(len(f.linked.tokens))
+        for _, readings in f.linked.language.times.joints.at(f.linked.tokens, index)
+        for reading in readings
+    )
+    return says or (f.metric is None and not f.has("why"))
+
+
+def _judged_last(f: Facts) -> bool:
+    """Whether the last word asks for a judgement: "carrots for Max, allowed?"."""
+    said = [token.text for token in f.linked.tokens if token.text[0].isalnum()]
+    return bool(said) and said[-1] in f.linked.language.words["closing"]
 
 
 def _asks_contents(f: Facts) -> bool:
     named = f.mentions("own_food", "ing", "food") or f.has("current_food", "new_food", "old_food")
     named = named or (f.who.named and f.has("food_noun"))
     lasting = f.has("since_when") or (f.has("how_long") and f.who.named)
-    return named and f.has("contain") and f.measured in {None, "intake"} and f.windows == 0 and not lasting
+    moved = f.metric is not None and f.metric.direction is not None
+    return named and f.has("contain") and f.measured in {None, "intake"} and not (f.windows or lasting or moved)
 
 
 def _gets_thing(f: Facts) -> bool:
@@ -142,9 +177,13 @@ def _asks_onset(f: Facts) -> bool:
 def _against_past(f: Facts) -> bool:
     """Whether one past window stands after "than" or "from": "less than last week"."""
     than = f.linked.language.words["than"]
+    usual = {i for name in ("usual", "normal") for a, b in f.linked.cues.get(name, ()) for i in range(a, b)}
     return any(
         span.label in {"PREV_WEEK", "PREV_MONTH", "YESTERDAY"}
-        and any(f.linked.word(span.first - back) in than for back in (1, 2, 3, 4))
+        and any(
+            f.linked.word(i) in than and not usual & set(range(i, span.first))
+            for i in range(span.first - 4, span.first)
+        )
         for span in f.linked.times
     )
 
@@ -225,7 +264,8 @@ def _is_reference(f: Facts) -> bool:
     general = bool(f.who.hosts) or f.mentions("cond", "ing", "food")
     if f.mentions("cond") and f.who.hosts and not f.who.named:
         return True
-    return f.has("most_of") and general and not f.who.named and not f.has("can")
+    normal = _measured(f) and f.has("normal")
+    return f.has("most_of") and general and not (f.who.named or normal or f.has("can"))
 
 
 def _asks_overview(f: Facts) -> bool:
@@ -244,6 +284,15 @@ def _given(f: Facts) -> bool:
     return f.subject_med and f.has("given") and f.yes_no and not modal
 
 
+def _helps(f: Facts) -> bool:
+    """Whether a medicine is asked about for its good: "has it helped", "does it make him itch less"."""
+    if f.has("helped", "since"):
+        return True
+    worse = tables.load().properties[f.metric.property].worse if f.metric is not None else ""
+    said = spoken_direction(f.linked, f.metric) if f.metric is not None else None
+    return f.has("cause") and (said, worse) == ("down", "up")
+
+
 def _asks_next(f: Facts) -> bool:
     """Whether it is "when does she need her pill": not when she had it."""
     past = any(token.text in f.linked.language.words["past_aux"] for token in f.linked.tokens)
@@ -254,7 +303,7 @@ def _give_now(f: Facts) -> bool:
     """Whether it is "should I give it now?": what the log and the schedule say, never a yes."""
     asked, effects = f.linked.cues.get("give_now", ()), f.linked.cues.get("side_effect", ())
     more = any(all(not (first <= a and b <= last) for first, last in asked) for a, b in effects)
-    return f.subject_med and bool(asked) and not more and f.measured is None
+    return f.subject_med and bool(asked) and not more and f.measured is None and not f.starts("when", within=1)
 
 
 def _is_med_safety(f: Facts) -> bool:
@@ -282,10 +331,22 @@ def _asks_well(f: Facts) -> bool:
     return nothing and f.has("well") and f.yes_no and f.who.named and len(f.linked.tokens) <= 7
 
 
+def _told(f: Facts) -> bool:
+    """Whether a change for the worse is told, not asked ("Luna isn't eating"): whether so, and why."""
+    if f.metric is None or not f.who.pets or f.yes_no or f.wh or f.what or f.has("how_much", "compare"):
+        return False
+    worse = tables.load().properties[f.metric.property].worse
+    said = spoken_direction(f.linked, f.metric)
+    return worse in {"up", "down"} and (said == worse or (said is None and worse == "up" and _has_verb(f)))
+
+
+def _has_verb(f: Facts) -> bool:
+    return any(token.text in f.linked.language.words["aux"] for token in f.linked.tokens)
+
+
 def _states(f: Facts) -> bool:
-    """Whether "Luna isn't eating" is told, not asked; it is read as asking whether so."""
-    verbs = any(token.text in f.linked.language.words["aux"] for token in f.linked.tokens)
-    return _measured(f) and verbs and f.who.named and not f.yes_no and not f.wh and not f.has("how_much")
+    """Whether something is told that is no change for the worse; it is read as asking whether so."""
+    return _measured(f) and _has_verb(f) and f.who.named and not (f.yes_no or f.wh or f.what or f.has("how_much"))
 
 
 def _bought(f: Facts) -> bool:
@@ -304,7 +365,7 @@ def _bought_new(f: Facts) -> bool:
 
 def _requests(f: Facts) -> bool:
     """Whether something is wanted that the hub does not do ("Can you order more food?")."""
-    asks = f.has("how_much", "why", "when", "which", "who", "compare", "overview", "tell_vet", "record")
+    asks = f.has("how_much", "why", "when", "which", "who", "compare", "overview", "tell_vet", "record", "need_vet")
     return f.starts("request", within=1) and not asks
 
 
@@ -359,7 +420,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "med_helped",
         "compare_periods",
-        lambda f: f.subject_med and _measured(f) and f.has("helped", "since") and not f.starts("why", "when", within=2),
+        lambda f: f.subject_med and _measured(f) and _helps(f) and not f.starts("why", "when", within=2),
     ),
     Rule("med_now", "event_check", _give_now),
     Rule(
@@ -368,6 +429,7 @@ RULES: tuple[Rule, ...] = (
         lambda f: (
             f.subject_med
             and f.starts("can", within=2)
+            and not f.starts("when", within=1)
             and f.has("side_effect", "cause")
             and not (f.has("present_cause") and _measured(f))
         ),
@@ -381,7 +443,7 @@ RULES: tuple[Rule, ...] = (
     Rule("med_given", "event_check", _given),
     Rule("med_safety", "med_safety", lambda f: _is_med_safety(f) and f.measured in {None, "intake"}),
     Rule("med_record", "record_lookup", lambda f: f.subject_med and not _measured(f) and bool(f.who.pets)),
-    Rule("before_change", "before_change", lambda f: f.has("before") and not f.has("why")),
+    Rule("before_change", "before_change", _asks_before),
     Rule("overview", "overview", _asks_overview),
     Rule("well", "overview", _asks_well),
     Rule("too_heavy", "too_heavy", lambda f: f.has("heavy") and f.yes_no and f.measured in {None, "weight", "intake"}),
@@ -413,6 +475,8 @@ RULES: tuple[Rule, ...] = (
         "treat_given", "event_check", lambda f: "food:treat" in f.linked.targets("food") and f.has("given") and f.yes_no
     ),
     Rule("normal", "normal_check", lambda f: _asks_normal(f) and not f.moved and not f.has("still")),
+    Rule("told", "explain_change", _told),
+    Rule("what_moves", "explain_change", lambda f: _measured(f) and f.what and f.moved and not f.has("still")),
     Rule("trend", "trend", _asks_trend),
     Rule("normal_host", "normal_check", lambda f: _asks_normal(f) and (bool(f.who.hosts) or f.yes_no)),
     Rule("noun_alone", "quantity", lambda f: _noun_alone(f) and f.yes_no),
@@ -436,6 +500,7 @@ RULES: tuple[Rule, ...] = (
         "overview",
         lambda f: f.who.named and sum(token.text[0].isalpha() for token in f.linked.tokens) == 1,
     ),
+    Rule("tell_about", "overview", lambda f: f.who.named and f.has("most_of") and not _measured(f)),
     Rule("about_a_pet", "pet_advice", lambda f: f.who.named and f.starts("can", "how_much", within=1)),
 )
 

@@ -10,19 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 
+from gateway.ask.spelled import respelled, spelled_out
 from gateway.ask.times import Calendar, TimeSpan, read_times, window_of
 from gateway.dialogue import Mention
 from gateway.model import Household
 from gateway.ontology import load as tables
+from gateway.ontology.frames import FrameHit
 from gateway.ontology.hazards import SignHit
 from gateway.ontology.kept import KeptAliases, KeptLexicon, KeptWords
 from gateway.ontology.language import Language
 from gateway.ontology.recognise import Alias, Lexicon, Match, Reading, Recogniser, Token, fold_alias, tokens_of
 from gateway.ontology.spelling import Neighbours
 
-__all__ = ["Linked", "MetricHit", "Reader", "language_of", "link", "reader_for"]
+__all__ = ["Linked", "MetricHit", "Reader", "language_of", "link", "opening", "reader_for"]
 
 _LIMIT_WORDS = frozenset({"max", "min"})
 
@@ -41,7 +43,8 @@ class MetricHit:
 class Linked:
     """A question as linked: nothing is decided yet beyond what each word is.
 
-    ``opens_at`` is the first token after what only leads up to a question ("do you know ...").
+    ``opens_at`` is the first token after what only leads up to a question ("do you know ..."),
+    ``asked`` the tokens of the sentence that asks.
     """
 
     text: str
@@ -60,6 +63,7 @@ class Linked:
     corrections: tuple[tuple[str, str], ...]
     unmatched: tuple[str, ...]
     opens_at: int = 0
+    asked: tuple[int, int] = (0, 0)
 
     def has(self, *cues: str) -> bool:
         """Whether any of the cue classes occurs."""
@@ -101,6 +105,8 @@ class Reader:
             name: frozenset[str]().union(*(language.words[name] for language in self.languages))
             for name in self.languages[0].words
         }
+        self.spelling = {word: meant for language in self.languages for word, meant in language.spelling.items()}
+        self.markers = frozenset[str]().union(*(language.markers for language in self.languages))
         self.known = _known_words(self, rows)
         self.near_names = Neighbours((pet.name.casefold() for pet in household.pets), two=False)
 
@@ -113,34 +119,6 @@ def _known_words(reader: Reader, rows: KeptAliases | None) -> Container[str]:
         return KeptWords(rows, (*lists, "known.thing", "known.hazard", "known.ingredient"), own)
     words = {name: frozenset(known) for name, known in tables.vocabulary_words().items()}
     return own.union(*words.values(), (word for form in reader.extra.phrases() for word in form.split(" ")))
-
-
-@cache
-def _near_hazards(language: Language) -> Neighbours:
-    """Toxins, medicines and one-word signs a word of this language could be a slip of."""
-    near = tables.hazards().near
-    return Neighbours((word for word, codes in near.items() if codes & {language.id, "en"}), two=True)
-
-
-_SHORTEST_PART = 5
-"""Letters from which a part makes a compound dangerous: "Bier" would take in too many words."""
-
-
-def _compound_hazards(word: str, language: Language) -> tuple[str, ...]:
-    """The poison a German compound begins or ends with ("Knoblauchbrot", "Milchschokolade")."""
-    if language.id != "de":
-        return ()
-    near = tables.hazards().near
-    lengths = range(len(word) - 2, _SHORTEST_PART - 1, -1)
-    parts = (part for length in lengths for part in (word[:length], word[-length:]))
-    return next(((part,) for part in parts if language.id in near.get(part, ())), ())
-
-
-@cache
-def _near_words(language: Language) -> Neighbours:
-    """Measured words, words for time and function words of this language."""
-    phrases = (*language.metrics.phrases(), *language.times.fixed.phrases(), *language.markers)
-    return Neighbours((phrase for phrase in phrases if " " not in phrase), two=False)
 
 
 def _household_aliases(household: Household) -> Iterable[Alias]:
@@ -190,11 +168,12 @@ def language_of(tokens: Sequence[Token], languages: Sequence[Language], hint: st
 
 def link(text: str, reader: Reader, calendar: Calendar, *, hint: str | None = None) -> Linked:
     """Link a question (already cut to its length limit)."""
-    tokens = _spelled_out(tokens_of(text), reader)
+    tokens = spelled_out(tokens_of(text), reader)
     language = language_of(tokens, reader.languages, hint)
-    near, corrected, corrections = _respell(tokens, reader, language)
+    near, corrected, corrections = respelled(tokens, reader, language)
     times = _with_the_other_period(read_times(corrected, language.times, calendar), corrected, language, calendar)
-    cues = _by_cue(language.cues.every_in(text, corrected))
+    frames = language.frames.find(text, corrected)
+    cues = _by_cue(language.cues.every_in(text, corrected), frames)
     chosen = _things_in(text, corrected, reader, cues)
     meals = [(m.first, m.last) for m in language.metrics.find_in(text, corrected) if m.last - m.first > 1]
     chosen = tuple((m, r) for m, r in chosen if r.kind not in {"food", "ing"} or not _inside(m, meals))
@@ -203,13 +182,14 @@ def link(text: str, reader: Reader, calendar: Calendar, *, hint: str | None = No
     blocked = {i for first, last, _ in events for i in range(first, last)}
     blocked |= {i for span in times if span.event for i in range(span.first, span.last)}
     if "cause" in cues:  # the "change" of "food change" causes nothing
-        free = tuple(span for span in cues["cause"] if not blocked.intersection(range(*span)))
+        free = tuple(span for span in cues["cause"] if not blocked.issuperset(range(*span)))
         cues = {name: spans for name, spans in {**cues, "cause": free}.items() if spans}
     blocked |= {i for match, reading in chosen if _is_solid(reading) for i in range(match.first, match.last)}
     blocked |= {i for first, last in cues.get("idiom", ()) for i in range(first, last)}
-    metrics = _metrics_in(text, corrected, language, blocked)
+    metrics = _metrics_in(text, corrected, language, frames, blocked)
     spent = blocked | {i for hit in metrics for i in range(hit.first, hit.last)}
-    directions = _directions_in(text, corrected, language, spent)
+    directions = _directions_in(text, corrected, language, frames, blocked)
+    cues = _outside(cues, metrics)
     toxins = _toxins_in(text, tokens, reader, language=language, cues=cues, chosen=chosen)
     poisons = {i for first, last, _ in toxins for i in range(first, last)}
     chosen = tuple((m, r) for m, r in chosen if r.kind not in _HIDDEN or m.first not in poisons)
@@ -245,87 +225,26 @@ def link(text: str, reader: Reader, calendar: Calendar, *, hint: str | None = No
         near_misses=near_misses,
         corrections=corrections,
         unmatched=unmatched,
-        opens_at=_opening(corrected, cues),
+        opens_at=opening(corrected, cues, 0, len(corrected)),
+        asked=(0, len(corrected)),
     )
 
 
-# --- spelling -------------------------------------------------------------------------------
-
-_CLITICS = ("'s", "'d", "'re", "'ve", "'ll", "s", "d")
-"""What is run together with a question word or verb: "when'd", "whys", "juckts"."""
+# --- where the question begins ----------------------------------------------------------------
 
 
-def _spelled_out(tokens: tuple[Token, ...], reader: Reader) -> tuple[Token, ...]:
-    """Tokens as their owner would write them with time: "schuettelt" with its umlaut, "when'd" as "when".
-
-    No correction and no guess: ae, oe and ue are another spelling of the same German letter,
-    and count only where that makes a known word of an unknown one.
-    """
-    return tuple(Token(_full_word(token.text, reader), token.start, token.end) for token in tokens)
-
-
-def _full_word(word: str, reader: Reader) -> str:
-    if word in reader.known or len(word) < 4:
-        return word
-    umlaut = word.replace("ae", "a").replace("oe", "o").replace("ue", "u")
-    if umlaut != word and umlaut in reader.known:
-        return umlaut
-    stems = (word.removesuffix(ending) for ending in _CLITICS if word.endswith(ending))
-    return next((stem for stem in stems if stem in reader.words["takes_clitic"]), word)
-
-
-def _respell(
-    tokens: tuple[Token, ...], reader: Reader, language: Language
-) -> tuple[tuple[Token, ...], tuple[Token, ...], tuple[tuple[str, str], ...]]:
-    """(tokens read towards safety, tokens corrected for reading, the corrections).
-
-    A word in any vocabulary stays. One near a toxin, medicine or sign is never corrected for
-    reading: it only counts for safety. Where no pet is named, one near exactly one pet's name, or whose neighbours
-    all mean the same measured word or time, is read as that.
-    """
-    near, read, corrections = [], [], []
-    poisons = reader.hazards.near
-    named = any(r.kind == "pet" for t in tokens for _, readings in reader.names.at((t,), 0) for r in readings)
-    for token in tokens:
-        word, careful, replaced = token.text, token.text, token.text
-        twin = reader.near_names.near(word) if word in poisons and word not in reader.names else ()
-        if len(twin) == 1 and twin[0] in poisons:  # "Lilly", where a Lily lives: her place decides
-            careful = replaced = twin[0]
-        elif word not in reader.known and word[0].isalpha() and len(word) >= 3:
-            hazards = _near_hazards(language).near(word) if len(word) >= 5 else ()
-            hazards = hazards or _compound_hazards(word, language)
-            names = reader.near_names.near(word)
-            words = _near_words(language).near(word) if len(word) >= 5 else ()
-            if hazards:
-                careful = hazards[0]
-            elif len(names) == 1 and not named and len(word) >= 4:
-                replaced = names[0]
-            elif words and len({_meaning(language, w) for w in words}) == 1:
-                replaced = words[0]
-        near.append(Token(careful, token.start, token.end))
-        read.append(Token(replaced, token.start, token.end))
-        if replaced != word:
-            corrections.append((word, replaced))
-    return tuple(near), tuple(read), tuple(corrections)
-
-
-def _meaning(language: Language, word: str) -> tuple[Reading, ...]:
-    token = (Token(word, 0, 0),)
-    return next((readings for _, readings in (*language.metrics.at(token, 0), *language.times.fixed.at(token, 0))), ())
-
-
-def _opening(tokens: Sequence[Token], cues: Mapping[str, tuple[tuple[int, int], ...]]) -> int:
-    """How many tokens only lead up to the question: "ok so do you know", and the marks between."""
-    at = 0
-    while at < len(tokens):
+def opening(tokens: Sequence[Token], cues: Mapping[str, tuple[tuple[int, int], ...]], first: int, last: int) -> int:
+    """The first token of ``[first, last)`` that does not only lead up to the question ("ok so do you know")."""
+    at = first
+    while at < last:
         if not tokens[at].text[0].isalnum():
             at += 1
             continue
-        ends = [last for first, last in cues.get("wrapper", ()) if first == at]
+        ends = [end for begin, end in cues.get("wrapper", ()) if begin == at and end <= last]
         if not ends:
             break
         at = max(ends)
-    return at if at < len(tokens) else 0
+    return at if at < last else first
 
 
 def _inside(match: Match, spans: Sequence[tuple[int, int]]) -> bool:
@@ -458,23 +377,61 @@ def _hosts(household: Household, chosen: Sequence[tuple[Match, Reading]]) -> fro
 # --- cues, measured words, directions -------------------------------------------------------
 
 
-def _by_cue(matches: Iterable[Match]) -> Mapping[str, tuple[tuple[int, int], ...]]:
-    found: dict[str, list[tuple[int, int]]] = {}
+def _by_cue(matches: Iterable[Match], frames: Sequence[FrameHit]) -> Mapping[str, tuple[tuple[int, int], ...]]:
+    """Cue classes with their places; a longer phrase in which the words mean something else takes them away."""
+    found: dict[str, set[tuple[int, int]]] = {}
+    unless: dict[str, list[tuple[int, int]]] = {}
     for match in matches:
         for reading in match.readings:
-            found.setdefault(reading.target, []).append((match.first, match.last))
-    return {name: tuple(spans) for name, spans in found.items()}
+            if reading.kind == "unless":
+                unless.setdefault(reading.target, []).append((match.first, match.last))
+            else:
+                found.setdefault(reading.target, set()).add((match.first, match.last))
+    for hit in frames:
+        if hit.kind == "cue":
+            found.setdefault(hit.target, set()).add((hit.first, hit.last))
+    for name, longer in unless.items():
+        spans = found.get(name, set())
+        found[name] = {(a, b) for a, b in spans if not any(first <= a and b <= last for first, last in longer)}
+    return {name: tuple(sorted(s, key=lambda span: (span[0], -span[1]))) for name, s in found.items() if s}
 
 
-def _metrics_in(text: str, tokens: Sequence[Token], language: Language, blocked: set[int]) -> tuple[MetricHit, ...]:
-    hits = []
+def _metrics_in(
+    text: str, tokens: Sequence[Token], language: Language, frames: Sequence[FrameHit], blocked: set[int]
+) -> tuple[MetricHit, ...]:
+    """Measured words in text order; a frame ("hasn't touched her food") hides the words inside it."""
+    hits = [_metric_hit(hit.first, hit.last, hit.target) for hit in frames if hit.kind == "metric"]
+    hits = [hit for hit in hits if not any(_encloses(other, hit) for other in hits)]
+    taken = blocked | {i for hit in hits for i in range(hit.first, hit.last)}
     for match in language.metrics.find_in(text, tokens):
-        if blocked.intersection(range(match.first, match.last)):
-            continue
-        for reading in match.readings:
-            name, _, way = reading.target.partition(":")
-            hits.append(MetricHit(match.first, match.last, name, way or None))
-    return tuple(hits)
+        if not taken.intersection(range(match.first, match.last)):
+            hits += [_metric_hit(match.first, match.last, reading.target) for reading in match.readings]
+    return tuple(sorted(hits, key=lambda hit: hit.first))
+
+
+_FOOD_CUES = ("current_food", "food_noun")
+
+
+def _outside(
+    cues: Mapping[str, tuple[tuple[int, int], ...]], metrics: Sequence[MetricHit]
+) -> Mapping[str, tuple[tuple[int, int], ...]]:
+    """Cues without "her food" where it is part of what is measured ("off her food")."""
+    longer = [hit for hit in metrics if hit.direction is not None and hit.last - hit.first > 1]
+
+    def free(span: tuple[int, int]) -> bool:
+        return not any(hit.first <= span[0] and span[1] <= hit.last for hit in longer)
+
+    kept = {name: tuple(filter(free, cues[name])) for name in _FOOD_CUES if name in cues}
+    return {name: spans for name, spans in {**cues, **kept}.items() if spans}
+
+
+def _metric_hit(first: int, last: int, target: str) -> MetricHit:
+    name, _, way = target.partition(":")
+    return MetricHit(first, last, name, way or None)
+
+
+def _encloses(other: MetricHit, hit: MetricHit) -> bool:
+    return other.first <= hit.first and hit.last <= other.last and other.last - other.first > hit.last - hit.first
 
 
 def _events_in(text: str, tokens: Sequence[Token], language: Language) -> tuple[tuple[int, int, str], ...]:
@@ -484,21 +441,27 @@ def _events_in(text: str, tokens: Sequence[Token], language: Language) -> tuple[
 
 
 def _directions_in(
-    text: str, tokens: Sequence[Token], language: Language, spent: set[int]
+    text: str, tokens: Sequence[Token], language: Language, frames: Sequence[FrameHit], spent: set[int]
 ) -> tuple[tuple[int, int, str], ...]:
-    """Direction words outside names and measured words; "ignore" phrases hide theirs."""
+    """Direction words outside names and events; a longer phrase hides those inside it.
+
+    "ignore" phrases hide theirs as well and say nothing themselves ("how often", "wake up").
+    """
+    named: dict[tuple[int, int], set[str]] = {}
+    for match in language.directions.every_in(text, tokens):
+        named.setdefault((match.first, match.last), set()).update(reading.target for reading in match.readings)
+    for hit in frames:
+        if hit.kind == "dir":
+            named.setdefault((hit.first, hit.last), set()).add(hit.target)
     found = []
-    matches = language.directions.every_in(text, tokens)
-    hidden = {i for m in matches for r in m.readings if r.target == "ignore" for i in range(m.first, m.last)}
-    for match in matches:
-        span = range(match.first, match.last)
-        if hidden.intersection(span) or spent.intersection(span):
+    for (first, last), names in sorted(named.items()):
+        longer = any(a <= first and last <= b and b - a > last - first for a, b in named)
+        if longer or "ignore" in names or spent.intersection(range(first, last)):
             continue
-        names = {reading.target for reading in match.readings}
         for name in ("same", "up", "down", "worse", "better"):
             if name in names:
                 strength = "weak_" if f"weak_{name}" in names else ""
-                found.append((match.first, match.last, strength + name))
+                found.append((first, last, strength + name))
     return tuple(found)
 
 

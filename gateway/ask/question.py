@@ -13,6 +13,8 @@ from dataclasses import replace
 from datetime import date
 
 from gateway.ask import capability, safety
+from gateway.ask.asked import asking_sentence
+from gateway.ask.direction import direction_of
 from gateway.ask.intents import Facts, decide, is_yes_no
 from gateway.ask.linking import Linked, MetricHit, Reader, link, reader_for
 from gateway.ask.subjects import Who, devices_in, new_or_old_food, own_foods_in, who_is_asked
@@ -20,7 +22,6 @@ from gateway.ask.times import Calendar, TimeSpan, whole_month, window_of
 from gateway.dialogue import Question
 from gateway.measure.days import add_days
 from gateway.model import Household, Window
-from gateway.ontology import load as tables
 from gateway.ontology.recognise import Alias
 
 __all__ = ["CAP", "frame_json", "read_question"]
@@ -44,12 +45,6 @@ _THING_INTENTS = frozenset(
     {"ingredient_lookup", "reference", "provenance", "correction", "device_status", "why_notice"}
 )
 """Intents about a thing: "it" is that thing, no pet."""
-
-_NO_DIRECTION = frozenset({
-    "quantity", "event_check", "event_when", "normal_check", "compare_pets", "record_lookup", "device_status",
-    "food_ok", "ingredient_lookup", "med_timing", "med_safety", "reference", "provenance", "correction", "enough",
-    "too_heavy", "overview", "out_of_scope", "need_vet", "vet_summary", "switch_back", "why_notice", "purchases",
-})  # fmt: skip
 
 _NO_METRIC = frozenset({
     "food_ok", "ingredient_lookup", "med_timing", "med_safety", "reference", "provenance", "correction", "overview",
@@ -145,12 +140,23 @@ def read_question(
     who = who_is_asked(linked, household, last_pet)
     facts = _carried_on(_facts(linked, who, household, now_ms), earlier)
     danger = safety.danger_in(linked, facts.who, reader.hazards)
-    rule, intent = decide(facts)
+    facts, rule, intent = _decided(facts, household, now_ms)
     if danger is not None:
         rule, intent = safety.intent_of(danger, linked, rule, intent)
     general = intent == "pet_advice"
     return _fill(facts, reader, calendar, rule=rule, intent="out_of_scope" if general else intent,
                  danger=danger, general=general)  # fmt: skip
+
+
+def _decided(facts: Facts, household: Household, now_ms: int) -> tuple[Facts, str, str]:
+    """The reading of the sentence that asks; of the whole text where that sentence alone says nothing."""
+    asked = asking_sentence(facts.linked)
+    if asked is not None:
+        narrow = _facts(asked, facts.who, household, now_ms)
+        rule, intent = decide(narrow)
+        if intent not in {"out_of_scope", "pet_advice"}:
+            return narrow, rule, intent
+    return facts, *decide(facts)
 
 
 def _too_long(text: str, reader: Reader, calendar: Calendar) -> Question:
@@ -236,9 +242,12 @@ def _carried_on(facts: Facts, earlier: Question | None) -> Facts:
 
 
 def _with_the_medicine_before(linked: Linked, earlier: Question | None) -> Linked:
-    """The medicine, and whose it is, of the question before: what "should I give it now?" leaves unsaid."""
+    """The medicine, and whose it is, of the question before: what "should I give it now?" and
+    "did anybody give it to him?" leave unsaid.
+    """
     own = linked.targets("own_med", "med", "pet", "own_food", "food", "ing") or linked.toxins or linked.metrics
-    if earlier is None or own or not linked.has("give_now"):
+    points = linked.has("give_now") or (linked.has("given") and linked.has("pronoun_n"))
+    if earlier is None or own or not points:
         return linked
     carried = tuple(m for m in earlier.mentions if m.kind in {"own_med", "med", "pet"})
     if not any(m.kind != "pet" for m in carried):
@@ -286,7 +295,7 @@ def _fill(
     subjects = () if rule == "bought_new" else _subjects(facts, household, intent, danger)
     pets = _pets(facts, household, intent, subjects)
     label, window = _window(facts, calendar, intent, metric, subjects)
-    direction = _direction(facts, intent, metric)
+    direction = direction_of(facts, intent, metric)
     conservative = danger is not None and danger.conservative(intent)
     answer_class = (
         "conservative"
@@ -404,52 +413,6 @@ def _pets(facts: Facts, household: Household, intent: str, subjects: tuple[str, 
     return ()
 
 
-def _direction(facts: Facts, intent: str, metric: str | None) -> str | None:
-    """up, down or same: the measured word's own, else the nearest direction word, else the
-    intent's: a change is asked about in its bad direction.
-    """
-    if metric is None or intent in _NO_DIRECTION or facts.metric is None:
-        return None
-    observed = tables.load().properties[metric]
-    if intent == "compare_periods" and facts.has("helped"):
-        return "down" if observed.worse != "down" else "up"
-    spoken = _spoken_direction(facts, observed.worse)
-    if intent == "compare_periods":
-        return spoken if facts.windows < 2 else None
-    if spoken is not None and not (intent == "cause_check" and facts.has("line_up")):
-        return spoken
-    expected = observed.worse if observed.worse in {"up", "down"} else None
-    if intent == "cause_check" and (facts.has("line_up") or expected != "up"):
-        return spoken
-    if intent in {"explain_change", "onset", "cause_check", "select_pets", "before_change"}:
-        return expected
-    told = not facts.yes_no and not facts.has("how_much")
-    return expected if intent == "trend" and (told or facts.has("still")) and not facts.has("changed") else None
-
-
-def _spoken_direction(facts: Facts, worse: str) -> str | None:
-    assert facts.metric is not None
-    if facts.metric.direction is not None:
-        return facts.metric.direction
-    bad = worse if worse in {"up", "down"} else None
-    good = {"up": "down", "down": "up"}.get(worse)
-    meaning = {"worse": bad, "better": good}
-    for weak in (False, True):
-        near = [
-            (max(first - facts.metric.last, facts.metric.first - last, 0), first, way)
-            for first, last, way in facts.linked.directions
-            if way.startswith("weak_") == weak
-        ]
-        if any(way == "same" for _, _, way in near):
-            return "same"
-        for _, _, way in sorted(near):
-            word = way.removeprefix("weak_")
-            found = meaning.get(word, word)
-            if found is not None:
-                return found
-    return None
-
-
 # --- window ---------------------------------------------------------------------------------
 
 
@@ -487,8 +450,10 @@ def _window(
 
 def _dates(span: TimeSpan, facts: Facts) -> bool:
     """Whether a time expression stands outside the measured word ("night restlessness")."""
-    return span.label != "NIGHT" or all(
-        not (hit.first <= span.first and span.last <= hit.last) for hit in facts.linked.metrics
+    return (
+        span.label != "NIGHT"
+        or span.last - span.first > 1
+        or all(not (hit.first <= span.first and span.last <= hit.last) for hit in facts.linked.metrics)
     )
 
 
@@ -526,7 +491,8 @@ def _two_windows(
     return (spans[0].label, spans[0].window) if spans else (None, None)
 
 
-_MEAL_WINDOW = {"morning_meal": "THIS_MORNING", "evening_meal": "THIS_EVENING"}
+_MEAL_WINDOW = {"morning_meal": "THIS_MORNING", "evening_meal": "TODAY"}
+"""Where a meal is named and no day. Dinner is given in the afternoon as well."""
 
 
 def _default_label(facts: Facts, intent: str, metric: str | None, subjects: tuple[str, ...]) -> str | None:

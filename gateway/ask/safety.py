@@ -38,7 +38,7 @@ _ANALYTIC = frozenset({
 """Intents that stay what they are where only an amber sign is named."""
 
 
-_TOLD = frozenset({"statement", "quantity", "check", "need_vet", "overview"})
+_TOLD = frozenset({"statement", "told", "quantity", "check", "need_vet", "overview"})
 """Rules by which a sign is told ("she hasn't eaten for a day") rather than asked about."""
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
+from gateway.ontology.frames import Frames
 from gateway.ontology.recognise import Recogniser
 
 __all__ = ["Language", "Things", "TimeWords"]
@@ -45,7 +46,8 @@ class Language:
     ``markers`` are function words that tell the language; ``cues`` finds readings of kind
     "cue"; ``metrics`` finds readings of kind "metric" whose target is ``property`` or
     ``property:up``/``property:down`` where the phrase itself says a direction;
-    ``directions`` finds kind "dir"; ``known`` are words that are no misspelling;
+    ``directions`` finds kind "dir"; ``frames`` finds all three where words stand between;
+    ``known`` are words that are no misspelling; ``spelling`` maps a hurried spelling to its word;
     ``words`` are small closed classes (articles, auxiliaries...) by name.
     """
 
@@ -54,9 +56,11 @@ class Language:
     cues: Recogniser
     metrics: Recogniser
     directions: Recogniser
+    frames: Frames
     known: Container[str]
     times: TimeWords
     phrases: Mapping[str, tuple[str, ...]]
+    spelling: Mapping[str, str]
     words: Mapping[str, frozenset[str]]
 
 

@@ -18,9 +18,11 @@ from typing import Any
 
 from gateway.errors import ConfigError
 from gateway.model import stable_id
+from gateway.ontology.frames import Frame, Frames
 from gateway.ontology.hazards import EmergencySign, Hazards, Pattern, PoisonLine, Toxin
 from gateway.ontology.kept import KeptAliases, KeptLexicon, KeptWords
 from gateway.ontology.language import Language, Things, TimeWords
+from gateway.ontology.phrases import Grammar, expand, with_optional
 from gateway.ontology.recognise import Alias, Lexicon, Reading, Recogniser, fold_alias
 from gateway.ontology.vocabulary import (
     DEFAULT_RELEVANCE,
@@ -74,8 +76,13 @@ def read_table(name: str) -> dict[str, Any]:
 _FILES = ("ingredients", "lang_de", "lang_en", "lang_es", "safety", "things")
 """The files that aliases are made of."""
 
-_KEPT_FORM = 1
+_KEPT_FORM = 2
 """Raised when the rows themselves change shape or meaning."""
+
+_FRAME_GAP = 2
+"""Words between two parts of a frame ("hasn't really touched any of his food")."""
+
+_PLAIN = Grammar()
 
 _kept: list[KeptAliases] = []
 
@@ -266,9 +273,44 @@ def load() -> Ontology:
 # --- languages and things -----------------------------------------------------------------
 
 
-def _lexicon(name: str, kind: str, rows: Mapping[str, Any]) -> Recogniser:
+def _lexicon(name: str, kind: str, rows: Mapping[str, Any], grammar: Grammar = _PLAIN) -> Recogniser:
     return _recogniser(
-        name, (Alias(phrase, Reading(kind, target)) for target, phrases in rows.items() for phrase in phrases)
+        name,
+        (
+            Alias(form, Reading(kind, target))
+            for target, phrases in rows.items()
+            for phrase in phrases
+            for form in expand(phrase, grammar)
+        ),
+    )
+
+
+def _grammar(table: Mapping[str, Any]) -> Grammar:
+    """How the phrases of a language's table are expanded."""
+    return Grammar(
+        sets={name: tuple(words) for name, words in table.get("set", {}).items()},
+        verbs={verb: tuple(forms) for verb, forms in table.get("verb", {}).items()},
+        spelling={word: str(meant) for word, meant in table.get("spelling", {}).items()},
+    )
+
+
+def _frames(code: str, rows: Iterable[Mapping[str, Any]], stops: Iterable[str], grammar: Grammar) -> Frames:
+    """The frames of a table: each part's forms are found once, however many frames name it."""
+    ids: dict[str, str] = {}
+    by_first: dict[str, list[Frame]] = {}
+    for row in rows:
+        for target in row["is"]:
+            kind, _, meaning = target.partition(" ")
+            for order in row["orders"]:
+                for named in with_optional(order):
+                    parts = tuple(ids.setdefault(part, str(len(ids))) for part in named)
+                    frame = Frame(kind, meaning, parts, int(row.get("gap", _FRAME_GAP)))
+                    by_first.setdefault(parts[0], []).append(frame)
+    aliases = (Alias(form, Reading("part", number)) for part, number in ids.items() for form in expand(part, grammar))
+    return Frames(
+        parts=_recogniser(f"frame.{code}", aliases),
+        by_first={part: tuple(frames) for part, frames in by_first.items()},
+        stops=frozenset(stops),
     )
 
 
@@ -277,32 +319,39 @@ def _recogniser(name: str, aliases: Iterable[Alias]) -> Recogniser:
     return Lexicon(aliases) if rows is None else KeptLexicon(name, rows)
 
 
-def _metrics(code: str, rows: Mapping[str, Any]) -> Recogniser:
-    aliases = []
-    for name, row in rows.items():
-        aliases += [Alias(word, Reading("metric", name)) for word in row.get("words", ())]
-        aliases += [Alias(word, Reading("metric", name), "verb") for word in row.get("verbs", ())]
-        aliases += [
-            Alias(word, Reading("metric", f"{name}:{way}")) for way in ("up", "down") for word in row.get(way, ())
-        ]
-    return _recogniser(f"metric.{code}", aliases)
+def _cues(code: str, table: Mapping[str, Any], grammar: Grammar) -> Recogniser:
+    """Cue phrases, and where they mean something else (kind "unless")."""
+    aliases = (
+        Alias(form, Reading(kind, target))
+        for kind, section in (("cue", "cue"), ("unless", "unless"))
+        for target, phrases in table.get(section, {}).items()
+        for phrase in phrases
+        for form in expand(phrase, grammar)
+    )
+    return _recogniser(f"cue.{code}", aliases)
+
+
+def _metrics(code: str, rows: Mapping[str, Any], grammar: Grammar) -> Recogniser:
+    listed = {name: row.get("words", ()) for name, row in rows.items()}
+    listed |= {f"{name}:{way}": row[way] for name, row in rows.items() for way in ("up", "down") if way in row}
+    return _lexicon(f"metric.{code}", "metric", listed, grammar)
 
 
 _JOINTS = ("since", "after", "before", "between", "and", "last", "ago", "ago_before")
 
 
-def _time_words(code: str, table: Mapping[str, Any]) -> TimeWords:
+def _time_words(code: str, table: Mapping[str, Any], grammar: Grammar) -> TimeWords:
     def folded(rows: Mapping[str, Any]) -> dict[str, Any]:
         return {" ".join(fold_alias(word)): value for word, value in rows.items()}
 
-    fixed = _lexicon(f"fixed.{code}", "fixed", table["fixed"])
-    joints = _lexicon(f"joint.{code}", "joint", {name: table.get(name, ()) for name in _JOINTS})
+    fixed = _lexicon(f"fixed.{code}", "fixed", table["fixed"], grammar)
+    joints = _lexicon(f"joint.{code}", "joint", {name: table.get(name, ()) for name in _JOINTS}, grammar)
     weekdays = folded({word: index for index, words in enumerate(table["weekdays"]) for word in words})
     months = folded({word: index + 1 for index, words in enumerate(table["months"]) for word in words})
     phrases = (*fixed.phrases(), *joints.phrases(), *weekdays, *months, *folded(table["number"]), "the")
     return TimeWords(
         fixed=fixed,
-        events=_lexicon(f"event.{code}", "event", table["event"]),
+        events=_lexicon(f"event.{code}", "event", table["event"], grammar),
         joints=joints,
         weekdays=weekdays,
         months=months,
@@ -332,10 +381,12 @@ def languages() -> tuple[Language, ...]:
     made = []
     for code in LANGUAGES:
         table = read_table(f"lang_{code}.toml")
-        cues = _lexicon(f"cue.{code}", "cue", table["cue"])
-        metrics = _metrics(code, table["metric"])
-        directions = _lexicon(f"dir.{code}", "dir", table["direction"])
-        times = _time_words(code, table["time"])
+        grammar = _grammar(table)
+        cues = _cues(code, table, grammar)
+        metrics = _metrics(code, table["metric"], grammar)
+        directions = _lexicon(f"dir.{code}", "dir", table["direction"], grammar)
+        frames = _frames(code, table.get("frame", ()), table.get("frame_stops", ()), grammar)
+        times = _time_words(code, table["time"], grammar)
         made.append(
             Language(
                 id=code,
@@ -343,10 +394,12 @@ def languages() -> tuple[Language, ...]:
                 cues=cues,
                 metrics=metrics,
                 directions=directions,
-                known=_known(code, table, times, cues, metrics, directions),
+                frames=frames,
+                known=_known(code, table, times, cues, metrics, directions, frames.parts),
                 times=times,
                 words=MappingProxyType({name: frozenset(words) for name, words in table["words"].items()}),
                 phrases=MappingProxyType({name: tuple(phrases) for name, phrases in table["cue"].items()}),
+                spelling=MappingProxyType(dict(grammar.spelling)),
             )
         )
     return tuple(made)
@@ -506,7 +559,8 @@ def vocabulary_lexicons() -> dict[str, Recogniser]:
     for language in languages():
         times = language.times
         parts = ("cue", language.cues), ("metric", language.metrics), ("dir", language.directions)
-        for name, lexicon in (*parts, ("fixed", times.fixed), ("event", times.events), ("joint", times.joints)):
+        framed = ("frame", language.frames.parts)
+        for name, lexicon in (*parts, framed, ("fixed", times.fixed), ("event", times.events), ("joint", times.joints)):
             found[f"{name}.{language.id}"] = lexicon
     return {**found, "substance": hazards().substances, "signal": hazards().signals}
 

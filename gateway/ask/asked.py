@@ -1,0 +1,100 @@
+"""Which sentence asks, where several were said ("My son fed them on Saturday. How much did Bella eat?").
+
+In: a ``Linked`` text. Out: the same text with only that sentence's cues, measured words and
+directions, so that what was told before or after decides nothing; names and things of the
+whole text stay. Danger is looked for in all of it, elsewhere. Never drops a word of the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gateway.ask.linking import Linked, opening
+
+__all__ = ["asking_sentence"]
+
+_ENDS = frozenset(".?!;\n")
+_WH = ("why", "how_much", "when", "who", "which", "since_when", "how_long", "any_pet", "can")
+_CONTENT = frozenset({"own_food", "own_med", "med", "ing", "food", "device", "cond", "topic", "body", "src", "place"})
+_SAYS_ENOUGH = ("overview", "need_vet", "tell_vet", "notice", "switch_back", "before", "device_any", "correction")
+"""Cue classes that are a question of their own, with nothing measured and nothing named."""
+
+
+_NOT_MEASURED = ("overview", "tell_vet", "notice", "device_any")
+"""Of those, what asks about no one measurement told before it."""
+
+
+def asking_sentence(linked: Linked) -> Linked | None:
+    """The text narrowed to the last sentence that asks and has something to ask about.
+
+    None where one sentence stands alone, where none asks, or where the one that asks says
+    nothing by itself ("... Why?"): then the whole text is the question.
+    """
+    sentences = tuple(_sentences(linked))
+    if len(sentences) < 2:
+        return None
+    for first, last in reversed(sentences):
+        starts_at = opening(linked.tokens, linked.cues, first, last)
+        if _asks(linked, starts_at, last):
+            return _narrowed(linked, first, last, starts_at) if _has_content(linked, first, last) else None
+    return None
+
+
+def _sentences(linked: Linked) -> Iterator[tuple[int, int]]:
+    """Token ranges between sentence marks, the closing mark included; a mark within a date parts nothing."""
+    dated = {i for span in linked.times for i in range(span.first, span.last)}
+    first = 0
+    for index, token in enumerate(linked.tokens):
+        if token.text in _ENDS and index not in dated:
+            if any(linked.tokens[i].text[0].isalnum() for i in range(first, index)):
+                yield first, index + 1
+            first = index + 1
+    if any(linked.tokens[i].text[0].isalnum() for i in range(first, len(linked.tokens))):
+        yield first, len(linked.tokens)
+
+
+def _asks(linked: Linked, starts_at: int, last: int) -> bool:
+    if linked.word(last - 1) == "?" or linked.word(starts_at) in linked.language.words["aux"]:
+        return True
+    return any(first == starts_at for cue in _WH for first, _ in linked.cues.get(cue, ()))
+
+
+def _has_content(linked: Linked, first: int, last: int) -> bool:
+    def inside(span: tuple[int, int]) -> bool:
+        return first <= span[0] and span[1] <= last
+
+    if any(inside((hit.first, hit.last)) for hit in linked.metrics):
+        return True
+    if linked.metrics and any(inside(span) for span in linked.cues.get("why", ())):
+        return True  # "... What's behind it?": what was told before is what is asked about
+    mentions = zip(linked.spans, linked.mentions, strict=True)
+    if any(mention.kind in _CONTENT and inside(span) for span, mention in mentions):
+        return True
+    return any(inside(span) for cue in _SAYS_ENOUGH for span in linked.cues.get(cue, ()))
+
+
+def _narrowed(linked: Linked, first: int, last: int, starts_at: int) -> Linked:
+    cues = {
+        name: kept
+        for name, spans in linked.cues.items()
+        if (kept := tuple(span for span in spans if first <= span[0] and span[1] <= last))
+    }
+    cues |= {name: linked.cues[name] for name in _WHOSE if name in linked.cues}
+    metrics = tuple(hit for hit in linked.metrics if first <= hit.first and hit.last <= last)
+    told = () if any(name in cues for name in _NOT_MEASURED) else linked.metrics
+    directions = tuple(way for way in linked.directions if first <= way[0] and way[1] <= last)
+    times = tuple(span for span in linked.times if first <= span.first and span.last <= last)
+    return replace(
+        linked,
+        cues=cues,
+        metrics=metrics or told,
+        directions=directions if metrics else linked.directions,
+        times=times or linked.times,
+        opens_at=starts_at,
+        asked=(first, last),
+    )
+
+
+_WHOSE = ("pronoun_m", "pronoun_f", "all_pets", "both", "new_food", "old_food", "current_food")
+"""Cue classes that say who or what is meant, wherever they stand."""
