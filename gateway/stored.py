@@ -182,8 +182,6 @@ class AdjacencySnapshot:
     view: str
     arrays: bytes
     names: bytes
-    rows: bytes
-    parallels: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,6 @@ from gateway.graph.adjacency import Names, from_arrays
 from gateway.graph.assemble import assemble
 from gateway.graph.changes import updated
 from gateway.graph.packed import pack, unpack
-from gateway.graph.refs import RowRefs
 from gateway.graph.steiner import parse_stp, solve
 from gateway.graph.walk import _systems, walk
 from gateway.model import Edge, Evidence, Interval, Link, Mass, RecordRef, Vertex
@@ -54,8 +53,6 @@ EVIDENCE_KINDS = (
     "chapter",
     "passage",
 )  # evidence, not vertices, in the household view
-
-ROW_BYTES = 4  # the row of each pair's edge, which a graph from a file holds beside its arrays
 
 PEER = """
 import json, sys
@@ -157,7 +154,7 @@ def bench_open(size, graph):
     spent, first = (statistics.median(column) for column in zip(*opened, strict=True))
     print(
         f"{size:>9} {(len(packed.arrays) + len(packed.names)) / graph.pair_count:10.2f} "
-        f"{resident_bytes(graph) / graph.pair_count:13.2f} {resident_bytes(graph) / graph.pair_count + ROW_BYTES:9.2f} "
+        f"{resident_bytes(graph) / graph.pair_count:13.2f} "
         f"{spent:8.2f} {first:10.2f} {merged:11.1f}"
     )
 
@@ -187,8 +184,7 @@ def stored(path, raw):
             epoch = tx.begin_adjacency()
         names = Names.of(named(i) for i in range(raw["n"]))
         with database.transaction() as tx:
-            rows = RowRefs(np.arange(first, first + len(ids), dtype=np.int32), tx)
-            graph = from_arrays(names, raw["src"], raw["dst"], raw["belief"], edges=rows)
+            graph = from_arrays(names, raw["src"], raw["dst"], raw["belief"])
             tx.save_adjacency(AdjacencySnapshot(_view(load()), *pack(graph)), epoch=epoch)
 
 
@@ -210,7 +206,7 @@ def bench_file(size, raw):
         stored(path, raw)
         with Snapshot(path) as reader:
             kept = reader.adjacency()
-        kept_bytes = sum(map(len, (kept.arrays, kept.names, kept.rows, kept.parallels)))
+        kept_bytes = len(kept.arrays) + len(kept.names)
         opened = [clocked(lambda: first_walk((0, raw["n"] // 2)))[0] for _ in range(5)]
         added, seen = [], []
         with Database(path) as database:
@@ -322,9 +318,7 @@ def main():
         raw = module.gen(size)
         graphs[size] = (raw, bench_walk(size, raw, module))
     print("\nblobs, memory, opening (CPU ms)")
-    print(
-        f"{'edges':>9} {'bytes/edge':>10} {'resident/edge':>13} {'with rows':>9} {'unpack':>8} {'first walk':>10} {'+100 merged':>11}"
-    )
+    print(f"{'edges':>9} {'bytes/edge':>10} {'resident/edge':>13} {'unpack':>8} {'first walk':>10} {'+100 merged':>11}")
     for size, (_, graph) in graphs.items():
         bench_open(size, graph)
     print("\nthe file: opening to the first certified walk (L1 <= 1e-6), +100 edges with evidence, durable (CPU ms)")

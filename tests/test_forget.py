@@ -164,7 +164,7 @@ def everything(path):
             )
         }
         tables["frame"] = [frame.ref.text for frame in reader.every_frame()]
-        packed = (snapshot.view, snapshot.arrays, snapshot.names, snapshot.parallels)
+        packed = (snapshot.view, snapshot.arrays, snapshot.names)
         return graph_bytes(reader), packed, home, days, tables
 
 

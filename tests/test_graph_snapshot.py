@@ -22,8 +22,7 @@ from gateway.config import Config
 from gateway.errors import GraphError, StoreError
 from gateway.graph.adjacency import build, canonical_dump, in_view
 from gateway.graph.belief import fold
-from gateway.graph.packed import Packed, unpack
-from gateway.graph.refs import RowRefs
+from gateway.graph.refs import FiledRefs
 from gateway.graph.walk import walk
 from gateway.links.clock import SystemClock
 from gateway.model import Edge, Evidence, Household, Interval, Mass, RecordRef, Vertex
@@ -86,7 +85,10 @@ def edit(tx, rng):
         for number, *_ in tx.walls(at_ms=2**60)[:1]:
             tx.undo_wall(number, undone_ms=400)
     else:
-        tx._db.execute("DELETE FROM evidence WHERE witness = 'vet' AND edge = ?", (tx.edge_row(rng.choice(edges).ref),))
+        tx._db.execute(
+            "DELETE FROM evidence WHERE witness = 'vet' AND edge = (SELECT id FROM record WHERE ref = ?)",
+            (rng.choice(edges).ref.text,),
+        )
 
 
 def rewrite(database):
@@ -164,9 +166,7 @@ def test_a_snapshot_made_of_the_last_one_and_its_changes_has_the_bytes_of_one_ma
                 assert tx.adjacency_changes() == 0
                 tx.drop_adjacency()
             anew = rewrite(database)
-            assert (again.arrays, again.names, again.rows, again.parallels) == (
-                anew.arrays, anew.names, anew.rows, anew.parallels,
-            )  # fmt: skip
+            assert (again.arrays, again.names) == (anew.arrays, anew.names)
 
 
 @pytest.fixture
@@ -315,14 +315,14 @@ def test_a_question_uses_the_snapshot_where_there_is_one_and_builds_the_same_gra
     with database.snapshot() as reader:
         scene = the_scene(reader)
         kept = connect.household_view(scene, scene.on_file, Interval(0, 1000))
-        assert isinstance(kept.edges, RowRefs)
+        assert isinstance(kept.edges, FiledRefs)
         kept_pairs = pairs_by_name(kept)
     with database.transaction() as tx:
         tx.drop_adjacency()
     with database.snapshot() as reader:
         scene = the_scene(reader)
         built = connect.household_view(scene, scene.on_file, Interval(0, 1000))
-        assert not isinstance(built.edges, RowRefs)
+        assert not isinstance(built.edges, FiledRefs)
         assert pairs_by_name(built) == kept_pairs
 
 
@@ -378,16 +378,50 @@ def test_a_salvaged_file_makes_its_graph_from_the_rows(home, tmp_path):
     saved.close()
 
 
-def test_rows_that_are_no_edges_and_blobs_without_their_rows_are_refused(home):
+def test_a_pair_of_several_edges_is_told_by_the_most_believed_live_one_and_knows_the_others(home):
+    database, edges = home
+    pair = (Vertex("species:chicken"), Vertex("condition:allergy"))
+    more = {
+        Edge(pair[0], "may_cause[rabbit]", pair[1]): Mass(0.95),
+        Edge(pair[1], "has_sign[dog]", pair[0]): Mass(0.0, 0.9),  # refuted
+        Edge(pair[0], "tolerates", pair[1]): Mass(0.99),  # not walkable
+    }
+    with database.transaction() as tx:
+        for edge, mass in more.items():
+            tx.save_edge(edge)
+            tx.save_evidence(Evidence(edge.ref, NOTE, mass, "vet", 0.9))
+    rewrite(database)
+    with database.snapshot() as reader:
+        graph = kept_graph(reader, ONTOLOGY, ALWAYS, now_ms=1000)
+        assert not graph.edges.fresh.keys() & {graph.entry_of(edges[1].ref)}  # it is read from the rows
+        best, refuted, other = (edge.ref for edge in more)
+        entry = graph.entry_of(best)
+        assert graph.edges[entry] == best
+        assert graph.edges.between([entry, entry])[1] == (best, edges[2].ref, edges[1].ref)  # equals by stable name
+        assert graph.entry_of(edges[1].ref) == graph.entry_of(edges[2].ref) == entry
+        assert graph.entry_of(refuted) is graph.entry_of(other) is None
+        must_agree(reader, ALWAYS, 1000)
+
+
+def test_a_graph_whose_rows_are_not_those_it_was_made_of_is_an_error_and_no_other_edge(home):
     database, edges = home
     with database.snapshot() as reader:
-        kept = reader.adjacency()
-        assert reader.edge_ref(reader.edge_row(edges[0].ref)) == edges[0].ref
-        assert reader.edge_row(RecordRef("edge:a:a|ate|b:b|-")) is None
-        with pytest.raises(StoreError, match="row 99999 is not"):
-            reader.edge_ref(99999)
-        with pytest.raises(GraphError, match="bytes of rows"):
-            unpack(Packed(kept.arrays, kept.names, kept.rows[:-4], kept.parallels), book=reader)
+        graph = kept_graph(reader, ONTOLOGY, ALWAYS, now_ms=1000)
+        entry = graph.entry_of(edges[0].ref)
+        with pytest.raises(IndexError):
+            graph.edges[graph.pair_count]
+        assert reader.edges_between([("food:a", "species:none"), ("no:thing", "food:a")]) == [(), ()]
+        assert reader.rows_between("no:thing", "food:a") == ()
+    elsewhere = replace(graph, edges=FiledRefs(graph.edges.layout, NoRows()))
+    with pytest.raises(GraphError, match=r"live edge in the rows, .* have none"):
+        elsewhere.edges[entry]
+
+
+class NoRows:
+    """A book of another file."""
+
+    def live_between(self, pairs):
+        return [()] * len(pairs)
 
 
 def test_folding_a_row_beside_the_snapshot_is_folding_it_anywhere(home):

@@ -424,7 +424,7 @@ def test_a_belief_just_above_nothing_stays_an_edge_when_packed():
 
 
 def test_blobs_that_are_not_a_graph_are_refused():
-    arrays, names, _, _ = pack(build(HOUSE, everything))
+    arrays, names = pack(build(HOUSE, everything))
     header = struct.calcsize("<4sIIIB15x")
     short_names = names[:-1]
     with pytest.raises(GraphError, match="begin with"):

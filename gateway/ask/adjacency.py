@@ -12,20 +12,20 @@ from their rows for each question. So an as-of view is as exact as today's.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gateway.graph.adjacency import Graph, from_arrays, in_view, is_live, relaid
-from gateway.graph.belief import fold
+from gateway.graph.belief import edge_order, fold
 from gateway.graph.changes import updated
 from gateway.graph.names import Names
 from gateway.graph.packed import Packed, pack, unpack
-from gateway.graph.refs import RowRefs
 from gateway.stored import AdjacencySnapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from gateway.model import Edge, Interval, RecordRef
     from gateway.ontology.vocabulary import Ontology
@@ -65,6 +65,29 @@ def walkable_in(ontology: Ontology) -> Callable[[Edge], bool]:
         return ontology.walkable(edge.relation) and ontology.crossable(edge.tail) and ontology.crossable(edge.head)
 
     return walkable
+
+
+@dataclass(frozen=True, slots=True)
+class _Filed:
+    """The edges' rows of a snapshot of the database, as a graph asks for them."""
+
+    reader: Reader
+    ontology: Ontology
+
+    def live_between(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[RecordRef, ...]]:
+        """The live edges between the things of each pair, the most believed first: as `build` counts them.
+
+        A graph asks for pairs that it holds and nothing changed since, so an edge that is alone is live.
+        """
+        found = self.reader.edges_between(pairs)
+        return [refs if len(refs) < 2 else self._ranked(*pair) for pair, refs in zip(pairs, found, strict=True)]
+
+    def _ranked(self, one: str, other: str) -> tuple[RecordRef, ...]:
+        walkable = walkable_in(self.ontology)
+        links = [fold(row.edge, row.evidence) for row in self.reader.rows_between(one, other)]
+        live = [link for link in links if is_live(link) and walkable(link.edge)]
+        live.sort(key=lambda link: (-link.belief, edge_order(link.edge)))
+        return tuple(link.edge.ref for link in live)
 
 
 def _view(ontology: Ontology) -> str:
@@ -115,7 +138,7 @@ def kept_graph(
         begun = edge.valid_from_ms is None or edge.valid_from_ms <= now_ms
         if begun and (in_view(edge, view) or ref in chained):
             links.append(fold(edge, row.evidence, marked_wrong=ref.text in walls))
-    graph = unpack(Packed(kept.arrays, kept.names, kept.rows, kept.parallels), book=reader)
+    graph = unpack(Packed(kept.arrays, kept.names), book=_Filed(reader, ontology))
     pairs = reader.pairs_beside()
     return updated(graph, links, walkable_in(ontology), pairs=pairs) if pairs else graph
 
@@ -138,7 +161,7 @@ def _packed_again(reader: Reader, ontology: Ontology, kept: AdjacencySnapshot) -
     """The kept graph with the timeless edges of the changed pairs, laid out anew."""
     timeless = [row for row in reader.edges_beside() if row.edge.valid_from_ms is None and row.edge.valid_to_ms is None]
     graph = updated(
-        unpack(Packed(kept.arrays, kept.names, kept.rows, kept.parallels), book=reader),
+        unpack(Packed(kept.arrays, kept.names)),
         [fold(row.edge, row.evidence) for row in timeless],
         walkable_in(ontology),
         pairs=reader.pairs_beside(),
@@ -146,21 +169,20 @@ def _packed_again(reader: Reader, ontology: Ontology, kept: AdjacencySnapshot) -
     lonely = graph.lonely().tolist()
     needed = reader.in_timeless_edges(tuple(graph.names[vertex] for vertex in lonely))
     dropped = frozenset(vertex for vertex in lonely if graph.names[vertex] not in needed)
-    return pack(relaid(graph, without=dropped), rows={row.edge.ref: row.row for row in timeless})
+    return pack(relaid(graph, without=dropped))
 
 
 def _from_rows(reader: Reader, ontology: Ontology) -> Graph:
     """The graph of every timeless edge: arrays are gathered row by row, no link is kept."""
     walkable = walkable_in(ontology)
     number: dict[str, int] = {}
-    tails, heads, rows, belief = [], [], [], []
+    tails, heads, belief = [], [], []
     for row in reader.timeless_edges():
         tail, head = (number.setdefault(end.name, len(number)) for end in (row.edge.tail, row.edge.head))
         link = fold(row.edge, row.evidence)
         if is_live(link) and walkable(row.edge):
             tails.append(tail)
             heads.append(head)
-            rows.append(row.row)
             belief.append(link.belief)
     names = sorted(number)
     place = np.empty(len(names), dtype=np.int32)
@@ -170,5 +192,4 @@ def _from_rows(reader: Reader, ontology: Ontology) -> Graph:
         place[np.array(tails, dtype=np.int64)],
         place[np.array(heads, dtype=np.int64)],
         np.array(belief, dtype=np.float64),
-        edges=RowRefs(np.array(rows, dtype=np.int32), reader),
     )

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from gateway.errors import BeliefError, GraphError
 from gateway.graph.belief import edge_order
 from gateway.graph.names import Names
-from gateway.graph.refs import ParallelRefs, RowRefs
+from gateway.graph.refs import FiledRefs, Layout
 from gateway.graph.splice import Move, Permuted
 from gateway.model import Edge, Interval, Link, RecordRef, Vertex
 
@@ -95,9 +95,10 @@ class Graph:
     belief : float64 (pairs,)
         In (0, 1], in steps of 1 / 65535.
     edges : sequence of RecordRef (pairs,)
-        The most believed edge of each pair; empty where the maker kept none.
+        The most believed edge of each pair; empty where the maker kept none. `FiledRefs` of a
+        graph from a file.
     parallels : mapping of RecordRef to int
-        The entry of every other live edge.
+        The entry of every other live edge; empty where `edges` are `FiledRefs`, which know.
     """
 
     names: Names
@@ -153,9 +154,19 @@ class Graph:
             raise GraphError(f"an edge must be named edge:tail|relation|head|from, is {ref}")
         tail, head = self.names.find(parts[0]), self.names.find(parts[2])
         entry = None if tail is None or head is None else self.entry_between(tail, head)
-        if entry is None or not len(self.edges) or self.edges[entry] == ref:
+        if entry is None or not len(self.edges):
             return entry
-        return entry if self.parallels.get(ref) == entry else None
+        if isinstance(self.edges, FiledRefs):
+            return entry if ref in self.edges.between([entry])[0] else None
+        return entry if self.edges[entry] == ref or self.parallels.get(ref) == entry else None
+
+    def refs_of(self, entries: Sequence[int]) -> tuple[RecordRef, ...]:
+        """The most believed edge of each of some entries, in one reading; none where the maker kept none."""
+        if not len(self.edges):
+            return ()
+        return tuple(
+            self.edges.best(entries) if isinstance(self.edges, FiledRefs) else map(self.edges.__getitem__, entries)
+        )
 
     def pairs_within(self, vertex_ids: Iterable[int]) -> Pairs:
         """The pairs of which both ends are among the vertices, in matrix order."""
@@ -285,28 +296,11 @@ def from_arrays(
     low, high = low[first], high[first]
     steps = np.maximum(1.0, np.rint(belief[kept] * BELIEF_STEPS)) / BELIEF_STEPS
     laid = _laid_out(names, low, high, steps, _independent_set(len(names), low, high))
-    return laid.graph(_refs_at(edges, kept[laid.pair]), _parallels_at(edges, others, laid.entry_of_pair()[of_pair]))
-
-
-def _refs_at(edges: Sequence[RecordRef], positions: NDArray[np.int64]) -> Sequence[RecordRef]:
-    """The references at some positions, as rows where rows are what is kept."""
-    if isinstance(edges, RowRefs):
-        return edges.moved(Permuted(positions), ())
-    return tuple(edges[position] for position in positions.tolist()) if len(edges) else ()
-
-
-def _parallels_at(
-    edges: Sequence[RecordRef], positions: NDArray[np.int64], entries: NDArray[np.int64]
-) -> Mapping[RecordRef, int]:
-    """The references at some positions, each with the entry of its pair."""
-    if isinstance(edges, RowRefs):
-        rows = edges.rows[positions]
-        ascending = np.argsort(rows, kind="stable")
-        return ParallelRefs(rows[ascending], entries[ascending].astype(np.int32), edges.book)
     if not len(edges):
-        return NO_REFS
-    found = zip(positions.tolist(), entries.tolist(), strict=True)
-    return MappingProxyType({edges[position]: entry for position, entry in found})
+        return laid.graph((), NO_REFS)
+    entries = laid.entry_of_pair()[of_pair]
+    beside = {edges[other]: entry for other, entry in zip(others.tolist(), entries.tolist(), strict=True)}
+    return laid.graph(tuple(edges[at] for at in kept[laid.pair].tolist()), MappingProxyType(beside))
 
 
 class _Layout(NamedTuple):
@@ -374,30 +368,30 @@ def relaid(graph: Graph, *, without: frozenset[int] = frozenset()) -> Graph:
     by_ids = np.lexsort((high, low))
     low, high = low[by_ids], high[by_ids]
     laid = _laid_out(names, low, high, held.belief[by_ids], _independent_set(len(names), low, high))
-    return laid.graph(*carried(graph, Permuted(by_ids[laid.pair]), (), NO_REFS))
+    layout = Layout(names, laid.order, laid.indptr, laid.columns)
+    return laid.graph(*carried(graph, Permuted(by_ids[laid.pair]), (), NO_REFS, layout))
 
 
 def carried(
-    graph: Graph, move: Move, joined: Sequence[RecordRef], parallels: Mapping[RecordRef, int]
+    graph: Graph, move: Move, joined: Sequence[RecordRef], parallels: Mapping[RecordRef, int], layout: Layout
 ) -> tuple[Sequence[RecordRef], Mapping[RecordRef, int]]:
-    """A graph's references after its entries moved and others ``joined``; ``parallels`` are
-    those beside the joined ones, by the position of these.
+    """A graph's references after its entries moved to a layout and others ``joined``; ``parallels``
+    are those beside the joined ones, by the position of these.
     """
-    at = move.fresh_positions(len(joined))
-    beside = {ref: int(at[position]) for ref, position in parallels.items()}
-    if isinstance(graph.parallels, ParallelRefs):
-        others: Mapping[RecordRef, int] = graph.parallels.moved(move, beside)
-    else:
-        moved = move.positions(np.array(list(graph.parallels.values()), dtype=np.int32)).tolist()
-        held = {ref: entry for ref, entry in zip(graph.parallels, moved, strict=True) if entry >= 0}
-        others = MappingProxyType({**held, **beside})
-    if isinstance(graph.edges, RowRefs):
-        return graph.edges.moved(move, joined), others
+    if isinstance(graph.edges, FiledRefs):
+        pairs = [[ref] for ref in joined]
+        for ref, position in parallels.items():
+            pairs[position].append(ref)
+        return graph.edges.moved(move, [tuple(refs) for refs in pairs], layout), NO_REFS
     if not len(graph.edges) and graph.pair_count:
-        return (), others
-    everything = (*graph.edges, *joined)
-    numbers = np.arange(len(everything))
-    return tuple(everything[i] for i in move.take(numbers[: graph.pair_count], numbers[graph.pair_count :])), others
+        return (), NO_REFS
+    at = move.fresh_positions(len(joined))
+    stand = move.positions(np.array(list(graph.parallels.values()), dtype=np.int32)).tolist()
+    others = {ref: entry for ref, entry in zip(graph.parallels, stand, strict=True) if entry >= 0}
+    others.update((ref, int(at[position])) for ref, position in parallels.items())
+    everything, numbers = (*graph.edges, *joined), np.arange(graph.pair_count + len(joined))
+    moved = move.take(numbers[: graph.pair_count], numbers[graph.pair_count :])
+    return tuple(everything[i] for i in moved), MappingProxyType(others)
 
 
 def _check_arrays(

@@ -265,7 +265,7 @@ def _by_rank(
         for tail, head, _, entry in region.pairs
         if entry in chosen
     )
-    return tuple(graph.edges[entry] for _, entry in order) if len(graph.edges) else ()
+    return graph.refs_of([entry for _, entry in order])
 
 
 def _left_behind(

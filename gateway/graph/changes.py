@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gateway.graph.adjacency import Graph, build, carried, inverse
+from gateway.graph.refs import Layout
 from gateway.graph.splice import Splice
 from gateway.model import Edge, Link
 
@@ -81,14 +82,16 @@ def updated(
     counts = np.bincount(rows, minlength=len(place))
     counts[places.of_old] += np.diff(graph.indptr)
     np.subtract.at(counts, places.of_old[_rows_of(graph, gone)], 1)
-    edges, others = carried(graph, splice, tuple(patch.edges), patch.parallels)
     held_columns = places.of_old[graph.columns] if places.shifted else graph.columns
+    indptr = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
+    layout = Layout(joined.names, places.order, indptr, splice.take(held_columns, columns))
+    edges, others = carried(graph, splice, tuple(patch.edges), patch.parallels, layout)
     return Graph(
-        names=joined.names,
-        order=places.order,
+        names=layout.names,
+        order=layout.order,
         reds=places.reds,
-        indptr=np.concatenate(([0], np.cumsum(counts))).astype(np.int32),
-        columns=splice.take(held_columns, columns),
+        indptr=layout.indptr,
+        columns=layout.columns,
         belief=splice.take(graph.belief, fresh.belief),
         edges=edges,
         parallels=others,

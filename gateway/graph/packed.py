@@ -1,7 +1,7 @@
 """A graph as blobs and back, bit for bit: what the store keeps as a snapshot.
 
-The blobs hold the arrays (a belief as uint16), the vertices' names, and the row numbers of the
-edges; the rows are the store's own. Numbers are little-endian. No file is touched here.
+The blobs hold the arrays (a belief as uint16) and the vertices' names; which edges a pair has,
+the store's rows say. Numbers are little-endian. No file is touched here.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy as np
 from gateway.errors import GraphError
 from gateway.graph.adjacency import BELIEF_STEPS, NO_REFS, Graph
 from gateway.graph.names import Names
-from gateway.graph.refs import ParallelRefs, RowBook, RowRefs
+from gateway.graph.refs import FiledRefs, Layout, PairBook
 from gateway.model import RecordRef
 
 __all__ = ["Packed", "pack", "unpack"]
@@ -29,30 +28,16 @@ are aligned and are used where they lie."""
 
 
 class Packed(NamedTuple):
-    """A graph as blobs: the arrays, the vertices' names, the row of each pair's edge, and the
-    row and entry of each parallel edge (both empty where the graph keeps no rows).
-    """
+    """A graph as blobs: the arrays and the vertices' names."""
 
     arrays: bytes
     names: bytes
-    rows: bytes = b""
-    parallels: bytes = b""
 
 
-_NO_ROWS: Mapping[RecordRef, int] = MappingProxyType({})
+def pack(graph: Graph) -> Packed:
+    """The graph as blobs: 2 bytes of belief and 2 or 4 of column a pair, 8 and its name a vertex.
 
-
-def pack(graph: Graph, *, rows: Mapping[RecordRef, int] = _NO_ROWS) -> Packed:
-    """The graph as blobs: 2 bytes of belief, 2 or 4 of column and 4 of row a pair, 8 a vertex
-    and 8 a parallel edge.
-
-    ``rows`` are the rows of edges that joined the graph by reference (`updated`). Of a graph
-    that keeps no rows at all, references are not packed: whoever packs it keeps these.
-
-    Raises
-    ------
-    GraphError
-        An edge that joined by reference has no row.
+    References are not packed: whoever packs them keeps the rows.
     """
     wide = graph.reds > 0xFFFF
     header = _HEADER.pack(_MAGIC, graph.vertex_count, graph.reds, graph.pair_count, 4 if wide else 2)
@@ -62,30 +47,22 @@ def pack(graph: Graph, *, rows: Mapping[RecordRef, int] = _NO_ROWS) -> Packed:
         graph.columns.astype("<u4" if wide else "<u2"),
         np.rint(graph.belief * BELIEF_STEPS).astype("<u2"),
     )
-    packed = Packed(
+    return Packed(
         header + b"".join(array.tobytes() for array in arrays),
         graph.names.offsets.astype("<u4").tobytes() + graph.names.blob,
-    )
-    if not isinstance(graph.edges, RowRefs) or not isinstance(graph.parallels, ParallelRefs):
-        return packed
-    numbers, entries = graph.parallels.settled(rows)
-    return packed._replace(
-        rows=graph.edges.settled(rows).astype("<u4").tobytes(),
-        parallels=numbers.astype("<u4").tobytes() + entries.astype("<u4").tobytes(),
     )
 
 
 def unpack(
     packed: Packed,
     *,
-    book: RowBook | None = None,
+    book: PairBook | None = None,
     edges: Sequence[RecordRef] = (),
     parallels: Mapping[RecordRef, int] = NO_REFS,
 ) -> Graph:
     """The graph of its blobs, bit for bit the one that was packed.
 
-    ``book`` resolves the rows, where the blobs hold some; else ``edges`` and ``parallels`` are
-    the graph's references.
+    ``book`` keeps the rows of its edges; without, ``edges`` and ``parallels`` are its references.
 
     Raises
     ------
@@ -117,10 +94,11 @@ def unpack(
         raise GraphError("a packed graph's beliefs must be above 0 and its names complete")
     if reds > n or not _is_permutation(order):
         raise GraphError(f"a packed graph's order must hold each of its {n} vertices once, {reds} of them red")
+    names = Names(packed.names[4 * (n + 1) :], offsets)
     if book is not None:
-        edges, parallels = _rows(packed, pairs, book)
+        edges = FiledRefs(Layout(names, order, indptr, columns), book)
     return Graph(
-        names=Names(packed.names[4 * (n + 1) :], offsets),
+        names=names,
         order=order,
         reds=reds,
         indptr=indptr,
@@ -139,17 +117,3 @@ def _is_permutation(order: np.ndarray[tuple[int], np.dtype[np.int32]]) -> bool:
     seen = np.zeros(n, dtype=bool)
     seen[order] = True
     return bool(seen.all())
-
-
-def _rows(packed: Packed, pairs: int, book: RowBook) -> tuple[RowRefs, ParallelRefs]:
-    """The references of blobs that hold rows."""
-    if len(packed.rows) != 4 * pairs or len(packed.parallels) % 8:
-        raise GraphError(
-            f"a packed graph of {pairs} pairs must have {4 * pairs} bytes of rows and 8 a parallel edge, "
-            f"has {len(packed.rows)} and {len(packed.parallels)}"
-        )
-    rows = np.frombuffer(packed.rows, "<i4").astype(np.int32, copy=False)
-    others, entries = np.frombuffer(packed.parallels, "<i4").astype(np.int32, copy=False).reshape(2, -1)
-    if len(entries) and not 0 <= int(entries.min()) <= int(entries.max()) < pairs:
-        raise GraphError(f"a packed graph's parallel edges must lie beside one of its {pairs} pairs")
-    return RowRefs(rows, book), ParallelRefs(others, entries, book)

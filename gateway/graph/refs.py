@@ -1,129 +1,104 @@
-"""References of edges by the row that keeps them, read only when somebody asks.
+"""References of edges by the rows that keep them, read only when somebody asks.
 
-A graph of a million edges holds a row number an edge, 4 bytes, instead of a reference, 200.
-How a row becomes a reference and back is handed in (`RowBook`); nothing here reads a file.
+A graph from a file holds neither a reference (200 bytes) nor a row number (4) for each of its
+pairs: two names and the rows say which edges stand between them. Where the rows are is handed
+in (`PairBook`); nothing here reads a file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gateway.errors import GraphError
+from gateway.graph.names import Names
 from gateway.graph.splice import Move
 from gateway.model import RecordRef
 
-__all__ = ["ParallelRefs", "RowBook", "RowRefs"]
+__all__ = ["FiledRefs", "Layout", "PairBook"]
 
-Rows = NDArray[np.int32]
+Ints = NDArray[np.int32]
 
 
-class RowBook(Protocol):
+class PairBook(Protocol):
     """Who keeps the edges' rows."""
 
-    def edge_ref(self, row: int) -> RecordRef:
-        """The reference that a row keeps."""
-
-    def edge_row(self, ref: RecordRef) -> int | None:
-        """The row of a reference, or None where none keeps it."""
+    def live_between(self, pairs: Sequence[tuple[str, str]]) -> Sequence[tuple[RecordRef, ...]]:
+        """The live edges between the two things of each pair, in either direction, the most believed first."""
 
 
-class RowRefs(Sequence[RecordRef]):
-    """The reference of each of a list of edges.
+class Layout(NamedTuple):
+    """What tells the names of an entry's ends: see `gateway.graph.adjacency.Graph`."""
+
+    names: Names
+    order: Ints
+    indptr: Ints
+    columns: Ints
+
+
+class FiledRefs(Sequence[RecordRef]):
+    """The most believed edge of each entry of a matrix.
 
     Parameters
     ----------
-    rows : int32 (edges,)
-        The row that keeps each edge; ``~i`` (negative) stands for ``fresh[i]``.
-    book : RowBook
-    fresh : sequence of RecordRef
-        References that are at hand already.
+    layout : Layout
+    book : PairBook
+    fresh : mapping of int to tuple of RecordRef
+        Entries of which the edges are at hand, the most believed first.
     """
 
-    __slots__ = ("book", "fresh", "rows")
+    __slots__ = ("book", "fresh", "layout")
 
-    def __init__(self, rows: Rows, book: RowBook, fresh: Sequence[RecordRef] = ()) -> None:
-        self.rows, self.book, self.fresh = rows, book, tuple(fresh)
+    def __init__(
+        self, layout: Layout, book: PairBook, fresh: Mapping[int, tuple[RecordRef, ...]] | None = None
+    ) -> None:
+        self.layout, self.book, self.fresh = layout, book, dict(fresh or {})
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.layout.columns)
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        row = int(self.rows[index])
-        return self.fresh[~row] if row < 0 else self.book.edge_ref(row)
+            return self.best(range(*index.indices(len(self))))
+        return self.between([index])[0][0]
 
-    def moved(self, move: Move, joined: Sequence[RecordRef]) -> RowRefs:
-        """The references after that move, in which these joined."""
-        late = ~np.arange(len(self.fresh), len(self.fresh) + len(joined), dtype=np.int32)
-        return RowRefs(move.take(self.rows, late), self.book, (*self.fresh, *joined))
+    def best(self, entries: Iterable[int]) -> list[RecordRef]:
+        """The most believed edge of each of some entries."""
+        return [refs[0] for refs in self.between(entries)]
 
-    def settled(self, rows: Mapping[RecordRef, int]) -> Rows:
-        """A row for each: those at hand have the rows given.
+    def between(self, entries: Iterable[int]) -> list[tuple[RecordRef, ...]]:
+        """All live edges of each of some entries, the most believed first.
 
         Raises
         ------
+        IndexError
+            No such entry.
         GraphError
-            One at hand has none.
+            The rows hold no live edge there: they are not those the graph was made of.
         """
-        missing = [ref for ref in self.fresh if ref not in rows]
-        if missing:
-            raise GraphError(f"an edge must have a row to be packed, {missing[0]} has none")
-        fresh = np.array([rows[ref] for ref in self.fresh], dtype=np.int32)
-        return np.where(self.rows < 0, fresh[~np.minimum(self.rows, -1)], self.rows) if len(fresh) else self.rows
+        entries = [int(entry) for entry in entries]
+        asked = [entry for entry in dict.fromkeys(entries) if entry not in self.fresh]
+        pairs = [self._ends(entry) for entry in asked]
+        found = dict(zip(asked, self.book.live_between(pairs), strict=True)) if asked else {}
+        for (one, other), live in zip(pairs, found.values(), strict=True):
+            if not live:
+                raise GraphError(f"a pair of the graph must have a live edge in the rows, {one} and {other} have none")
+        return [found[entry] if entry in found else self.fresh[entry] for entry in entries]
 
+    def _ends(self, entry: int) -> tuple[str, str]:
+        """The names of an entry's ends."""
+        if not 0 <= entry < len(self):
+            raise IndexError(entry)
+        names, order, indptr, columns = self.layout
+        row = int(np.searchsorted(indptr, entry, side="right")) - 1
+        return names[int(order[row])], names[int(order[columns[entry]])]
 
-class ParallelRefs(Mapping[RecordRef, int]):
-    """The entry of every live edge that is not the most believed of its pair.
-
-    Parameters
-    ----------
-    rows, entries : int32 (edges,)
-        Rows that keep such edges, ascending, and their entries; an entry of -1 is gone.
-    book : RowBook
-    fresh : mapping of RecordRef to int
-        Such edges with a reference at hand; they go before the rows.
-    """
-
-    __slots__ = ("book", "entries", "fresh", "rows")
-
-    def __init__(self, rows: Rows, entries: Rows, book: RowBook, fresh: Mapping[RecordRef, int] | None = None) -> None:
-        self.rows, self.entries, self.book, self.fresh = rows, entries, book, dict(fresh or {})
-
-    def __len__(self) -> int:
-        return int((self.entries >= 0).sum()) + len(self.fresh)
-
-    def __iter__(self) -> Iterator[RecordRef]:
-        yield from self.fresh
-        for row in self.rows[self.entries >= 0].tolist():
-            yield self.book.edge_ref(row)
-
-    def __getitem__(self, ref: RecordRef) -> int:
-        if ref in self.fresh:
-            return self.fresh[ref]
-        row = self.book.edge_row(ref)
-        at = len(self.rows) if row is None else int(np.searchsorted(self.rows, row))
-        if at == len(self.rows) or int(self.rows[at]) != row or self.entries[at] < 0:
-            raise KeyError(ref)
-        return int(self.entries[at])
-
-    def moved(self, move: Move, joined: Mapping[RecordRef, int]) -> ParallelRefs:
-        """The same edges after their entries moved, and those that joined."""
-        held = np.flatnonzero(self.entries >= 0)
-        entries = np.full(len(self.entries), -1, dtype=np.int32)
-        entries[held] = move.positions(self.entries[held])
-        moved = move.positions(np.array(list(self.fresh.values()), dtype=np.int32)).tolist()
-        fresh = {ref: entry for ref, entry in zip(self.fresh, moved, strict=True) if entry >= 0}
-        return ParallelRefs(self.rows, entries, self.book, {**fresh, **joined})
-
-    def settled(self, rows: Mapping[RecordRef, int]) -> tuple[Rows, Rows]:
-        """Rows, ascending, and entries of all of them; those at hand have the rows given."""
-        held = self.entries >= 0
-        late = np.array([[rows[ref], entry] for ref, entry in self.fresh.items()], dtype=np.int32).reshape(-1, 2)
-        numbers = np.concatenate((self.rows[held], late[:, 0]))
-        ascending = np.argsort(numbers, kind="stable")
-        return numbers[ascending], np.concatenate((self.entries[held], late[:, 1]))[ascending]
+    def moved(self, move: Move, joined: Sequence[tuple[RecordRef, ...]], layout: Layout) -> FiledRefs:
+        """The references after that move to another layout, in which pairs of these edges joined."""
+        stand = move.positions(np.array(list(self.fresh), dtype=np.int32)).tolist()
+        fresh = {entry: refs for entry, refs in zip(stand, self.fresh.values(), strict=True) if entry >= 0}
+        fresh.update(zip(move.fresh_positions(len(joined)).tolist(), joined, strict=True))
+        return FiledRefs(layout, self.book, fresh)

@@ -12,6 +12,7 @@ one class each for their callers. Never made on their own.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from typing import TYPE_CHECKING
 from zlib import crc32
@@ -21,7 +22,7 @@ from gateway.model import Edge, Evidence, Mass, RecordRef, Vertex
 from gateway.stored import AdjacencySnapshot, EdgeRow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["AdjacencyReads", "AdjacencyWrites"]
 
@@ -68,7 +69,7 @@ def _evidence(edge: Edge, rows: list[_Evidence]) -> tuple[Evidence, ...]:
 
 def _crc(snapshot: AdjacencySnapshot) -> int:
     crc = crc32(snapshot.view.encode())
-    for blob in (snapshot.arrays, snapshot.names, snapshot.rows, snapshot.parallels):
+    for blob in (snapshot.arrays, snapshot.names):
         crc = crc32(blob, crc)
     return crc
 
@@ -80,11 +81,11 @@ class AdjacencyReads:
 
     def adjacency(self) -> AdjacencySnapshot | None:
         """The snapshot, or None where there is none, or its bytes do not match their CRC."""
-        row = self._db.execute("SELECT view, arrays, names, rows, parallels, crc FROM adjacency").fetchone()
+        row = self._db.execute("SELECT view, arrays, names, crc FROM adjacency").fetchone()
         if row is None:
             return None
-        snapshot = AdjacencySnapshot(*row[:5])
-        return snapshot if _crc(snapshot) == row[5] else None
+        snapshot = AdjacencySnapshot(*row[:3])
+        return snapshot if _crc(snapshot) == row[3] else None
 
     def adjacency_epoch(self) -> int:
         """The epoch in which changes are logged; 0 before the first."""
@@ -185,23 +186,24 @@ class AdjacencyReads:
             ).fetchone()
         )
 
-    def edge_ref(self, row: int) -> RecordRef:
-        """The reference of an edge's row.
+    def edges_between(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[RecordRef, ...]]:
+        """Every edge between the two things of each pair, in either direction, by row: one statement for all."""
+        between: list[list[tuple[int, str]]] = [[] for _ in pairs]
+        both_ways = [end for one, other in pairs for end in ((one, other), (other, one))]
+        for way, row, ref in self._db.execute(
+            "SELECT p.key, e.record, r.ref FROM json_each(:pairs) p "
+            "CROSS JOIN vertex t ON t.name = p.value ->> 0 CROSS JOIN vertex h ON h.name = p.value ->> 1 "
+            "CROSS JOIN edge e ON e.tail = t.id AND e.head = h.id CROSS JOIN record r ON r.id = e.record",
+            {"pairs": json.dumps(both_ways)},
+        ):
+            between[way // 2].append((row, ref))
+        return [tuple(RecordRef(ref) for _, ref in sorted(found)) for found in between]
 
-        Raises
-        ------
-        StoreError
-            No edge has that row: the snapshot does not belong to these edges.
-        """
-        found = self._db.execute("SELECT ref FROM record WHERE id = ? AND kind = 'edge'", (row,)).fetchone()
-        if found is None:
-            raise StoreError(f"a snapshot's edges must be stored, row {row} is not")
-        return RecordRef(found[0])
-
-    def edge_row(self, ref: RecordRef) -> int | None:
-        """The row of an edge's reference, or None."""
-        found = self._db.execute("SELECT id FROM record WHERE ref = ?", (ref.text,)).fetchone()
-        return None if found is None else int(found[0])
+    def rows_between(self, one: str, other: str) -> tuple[EdgeRow, ...]:
+        """Every edge between two things, in either direction, with its evidence, by row."""
+        end, far = ("(SELECT id FROM vertex WHERE name = :one)", "(SELECT id FROM vertex WHERE name = :other)")
+        either = f"(e.tail = {end} AND e.head = {far} OR e.tail = {far} AND e.head = {end})"
+        return self._rows_where(either, {"one": one, "other": other})
 
 
 class AdjacencyWrites(AdjacencyReads):
@@ -231,15 +233,12 @@ class AdjacencyWrites(AdjacencyReads):
         if epoch != self.adjacency_epoch():
             raise StoreError(f"a snapshot must be of the epoch that is open, {self.adjacency_epoch()}, is of {epoch}")
         self._db.execute(
-            "INSERT OR REPLACE INTO adjacency (id, view, crc, arrays, names, rows, parallels) "
-            "VALUES (1, :view, :crc, :arrays, :names, :rows, :parallels)",
+            "INSERT OR REPLACE INTO adjacency (id, view, crc, arrays, names) VALUES (1, :view, :crc, :arrays, :names)",
             {
                 "view": snapshot.view,
                 "crc": _crc(snapshot),
                 "arrays": snapshot.arrays,
                 "names": snapshot.names,
-                "rows": snapshot.rows,
-                "parallels": snapshot.parallels,
             },
         )
         self._db.execute("DELETE FROM adjacency_change WHERE epoch < ?", (epoch,))

@@ -212,7 +212,7 @@ _STEP_1 = (
     # -- the compact graph: at most one snapshot, and the pairs that changed since ---------------------
     """CREATE TABLE adjacency (
         id INTEGER PRIMARY KEY CHECK (id = 1), view TEXT NOT NULL, crc INTEGER NOT NULL,
-        arrays BLOB NOT NULL, names BLOB NOT NULL, rows BLOB NOT NULL, parallels BLOB NOT NULL
+        arrays BLOB NOT NULL, names BLOB NOT NULL
     ) STRICT""",
     "CREATE TABLE adjacency_epoch (id INTEGER PRIMARY KEY CHECK (id = 1), epoch INTEGER NOT NULL) STRICT",
     """CREATE TABLE adjacency_change (
