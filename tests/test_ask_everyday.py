@@ -12,7 +12,7 @@ from gateway.ask.answer import answer_json, answer_lines
 from gateway.dialogue import Answer, NoticeKind
 from gateway.model import Food
 from tests.ask_home import ACME, HARBOR, SWITCHED, Home, household, made, text_of
-from tests.ask_situations import since
+from tests.ask_situations import clear_change, since
 from tests.evaluate.book import Book
 from tests.evaluate.replay import replay
 
@@ -158,3 +158,74 @@ def test_a_figure_is_said_once_and_opens_its_record(home, question):
     assert answer.layout[0] == "c1"
     figures = re.findall(r"\d[\d.,]* (?:g|kg|s|min|h)\b", " ".join(answer_lines(answer)))
     assert len(figures) == len(set(figures)), figures
+
+
+# --- could it be this one? --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "says"),
+    [
+        (
+            "Could the visitor be why Max is restless at night?",
+            "The visitor came on Jul 6, in time, but nothing in your sources links it to his night restlessness",
+        ),
+        (
+            "Could the bath be why Max itches?",
+            "The bath was on Jul 7, in time, but nothing in your sources links it to his scratching",
+        ),
+        (
+            "Is the new food why Max is restless at night?",
+            "Acme Chicken & Rice began on Jul 5, in time, but nothing new",
+        ),
+        ("Could the new food be why Max is itchy?", "It may: the food on Jul 5 came before his scratching rose"),
+        ("Could Harbor Whitefish be why Max scratches?", "Harbor Whitefish doesn't fit: it began on May 6, more than"),
+        ("Could the fireworks be why Max is restless?", "I can't tell: no fireworks are on file for Max"),
+        ("Could the flea treatment be why Max scratches?", "I can't tell: nothing on file says when Max had flea"),
+        ("Could the visitor be why Max is less active?", "No drop shows in Max's activity, so there is nothing here"),
+    ],
+)
+def test_what_is_blamed_opens_the_answer(home, question, says):
+    answer = asked(home, question)
+    assert first(answer).startswith(says)
+    assert not first(answer).startswith("Yes")
+
+
+def test_what_the_owner_marked_wrong_opens_the_answer_too(tmp_path):
+    with clear_change(tmp_path) as (one, _):
+        one.command("wrong", hypothesis="food:acme_chicken>sign:itch@pet:max", reason="he had it before")
+        answer = one.ask("Could the new chicken kibble be what makes Max itch?")
+        assert first(answer).startswith("You marked the link to Acme Chicken & Rice wrong, so it is left out")
+
+
+def test_what_changed_before_is_everything_dated_on_file_and_the_count_agrees(home):
+    answer = asked(home, "What changed before Max started scratching?")
+    text = text_of(answer)
+    assert first(answer) == (
+        "Four things are on file, weight 31.4 kg on Jun 30, the food on Jul 5, visitor on Jul 6 "
+        "and bath on Jul 7, in the three weeks before it"
+    )
+    for part in ("Acme Chicken & Rice since Jul 5", "Visitor on Jul 6", "Bath on Jul 7", "Weight 31.4 kg on Jun 30"):
+        assert part in text
+
+
+# --- what people wrote down -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "says"),
+    [
+        ("when did the visitor come", "Visitor on Jul 6, 15:00, written down for Max"),
+        ("how long was the visitor here", "How long is not on file, only when the visitor was written down"),
+        ("Did we have a visitor last week?", "Yes, as logged"),
+        ("has Max had a bath this week?", "No bath is on file for that time"),
+        ("When was Max's last bath?", "Bath on Jul 7, 11:00, written down for Max"),
+        ("when did the plumber come?", "Plumber in the kitchen on Jul 2, 09:30, written down for Luna"),
+    ],
+)
+def test_what_was_written_down_is_found_by_what_it_is_or_by_its_own_words(home, question, says):
+    assert first(asked(home, question)) == says
+
+
+def test_a_question_no_entry_has_a_word_of_is_still_refused(home):
+    assert first(asked(home, "what is the capital of France")).startswith("That is not something the records")

@@ -97,7 +97,8 @@ def test_no_rule_of_the_list_is_dead_or_named_twice():
         "Is Luna still normal?", "Peanut's weight?", "Who is our vet?", "What's the number of the emergency clinic?",
         "When is Max's birthday?", "How old is Max?", "What breed is Max?", "Is Luna spayed?", "Is Luna a boy or a girl?",
         "Which devices does Max wear?", "Which devices does Max have?", "Does Max get dry or wet food?",
-        "Which food does Max get?", "How many pets do I have?", "Does Luna get any grain?",
+        "Which food does Max get?", "How long was the visitor here?", "Did we have a visitor last week?",
+        "How many pets do I have?", "Does Luna get any grain?",
         "Luna isn't eating", "What about Max's increased scratching?", "Tell me about Max",
     ]  # fmt: skip
     fired = {ask(text).rule for text in texts}

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from gateway.ask.answer import DEFAULT_BUDGET, Draft
+from gateway.ask.logged import by_log_words
 from gateway.ask.question import read_question
 from gateway.ask.replies import reply
 from gateway.ask.scene import Scene
@@ -77,6 +78,7 @@ def ask(
     question = read_question(
         text, household=scene.home, now_ms=now_ms, last_pet=last_pet, earlier=earlier, extra=scene.ingredients()
     )
+    question = by_log_words(scene, question)
     draft = Draft()
     draft.explain.extend(_reading(question))
     if is_urgent(question):

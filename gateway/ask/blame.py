@@ -6,19 +6,23 @@ asked about, then come the dates, the sources and whatever else changed in the s
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gateway.ask.absent import marked_wrong, rivals_not_on_file, walled
 from gateway.ask.bought import say_not_given
+from gateway.ask.causes import LAG_MS
 from gateway.ask.chains import chain_claims, date_of
 from gateway.ask.change import figure_claim, how_clearly, not_captured, say_verdict
+from gateway.ask.dated import EXPOSED, Dated, dated_in, entries_of, say_entry, short_words
 from gateway.ask.disagree import say_disagreements
 from gateway.ask.explain import Inquiry, cause_words, connection, inquire, sign_behind
 from gateway.ask.figures import compare_window
+from gateway.ask.said import is_or_are
 from gateway.ask.sources import cite, class_of, dated_by
-from gateway.ask.wording import first_upper, joined, possessive
+from gateway.ask.wording import count_word, first_upper, joined, possessive
 from gateway.dialogue import NoticeKind
-from gateway.model import Verdict
+from gateway.model import Interval, Verdict
 
 if TYPE_CHECKING:
     from gateway.ask.answer import Draft
@@ -26,12 +30,15 @@ if TYPE_CHECKING:
     from gateway.ask.scene import Scene
     from gateway.dialogue import Question
     from gateway.model import Chain, Link, Pet, RecordRef, Window
+    from gateway.stored import TextRecord
 
 __all__ = ["before_change", "cause_check", "exposures", "say_exposures", "thing_words"]
 
 _DAY_MS = 86_400_000
 _SHOWN = 4
-_EXPOSED = frozenset({"ate", "takes", "treated_with", "was_at", "visited_by", "uses_device"})
+_MOST = 6
+"""Dated things told one by one; the earlier ones are counted."""
+_BEGAN = {"visited_by": "came on", "treated_with": "was given on", "was_at": "began on", "uses_device": "was put on"}
 
 
 def exposures(scene: Scene, pet: Pet, subjects: tuple[str, ...]) -> tuple[Link, ...]:
@@ -40,7 +47,7 @@ def exposures(scene: Scene, pet: Pet, subjects: tuple[str, ...]) -> tuple[Link, 
     ``food:current`` is the food in the bowl now, ``food:previous`` the one before; an
     ingredient stands for every food whose label lists it or may hold it.
     """
-    mine = [link for link in scene.links_of(pet.id) if link.edge.relation in _EXPOSED and link.evidence]
+    mine = [link for link in scene.links_of(pet.id) if link.edge.relation in EXPOSED and link.evidence]
     mine.sort(key=lambda link: (link.edge.valid_from_ms or 0, link.edge.head.name))
     ate = [link for link in mine if link.edge.relation == "ate"]
     wanted = set(subjects) | {
@@ -50,9 +57,10 @@ def exposures(scene: Scene, pet: Pet, subjects: tuple[str, ...]) -> tuple[Link, 
         wanted.add(ate[-1].edge.head.name)
     if "food:previous" in wanted and len(ate) > 1:
         wanted.add(ate[-2].edge.head.name)
-    if "event:flea_treatment" in wanted:
-        wanted.add("med:flea_treatment")
-    return tuple(link for link in mine if link.edge.head.name in wanted)
+    kinds = [scene.ontology.log_kinds.get(name.partition(":")[2]) for name in wanted if name.startswith("event:")]
+    wanted |= {kind.med for kind in kinds if kind is not None and kind.med is not None}
+    met = {kind.relation for kind in kinds if kind is not None and kind.relation in ("visited_by", "was_at")}
+    return tuple(link for link in mine if link.edge.head.name in wanted or link.edge.relation in met)
 
 
 def _holds(scene: Scene, ate: Link, subjects: tuple[str, ...]) -> bool:
@@ -68,9 +76,13 @@ def thing_words(scene: Scene, subjects: tuple[str, ...], found: tuple[Link, ...]
     """What was asked about, in the household's own words."""
     names = scene.reader.vertex_labels()
     known = {f"food:{food.id}": food.name for food in scene.home.foods}
-    told = [link.edge.head.name for link in found] or [s for s in subjects if not s.startswith("event:")]
+    told = [link.edge.head.name for link in found if link.edge.relation != "visited_by"]
+    told = told or [s for s in subjects if not s.startswith("event:")]
     words = [known.get(name) or names.get(name) or name.partition(":")[2].replace("_", " ") for name in told]
     plain = [{"current": "the current food", "previous": "the food before"}.get(word, word) for word in words]
+    events = [subject.partition(":")[2] for subject in subjects if subject.startswith("event:")]
+    kinds = [scene.ontology.log_kinds[name] for name in events if name in scene.ontology.log_kinds]
+    plain = plain or [f"the {kind.words[0]}" for kind in kinds]
     return joined(list(dict.fromkeys(plain)), last="or") or "that"
 
 
@@ -79,14 +91,14 @@ def thing_words(scene: Scene, subjects: tuple[str, ...], found: tuple[Link, ...]
 
 def cause_check(scene: Scene, question: Question, draft: Draft, pet: Pet, window: Window) -> None:
     """Answer "could X be what makes it?" for one pet, one property and the things named."""
-    found = exposures(scene, pet, question.subjects)
+    found, entries = exposures(scene, pet, question.subjects), entries_of(scene, pet, question.subjects)
     thing = thing_words(scene, question.subjects, found)
     if question.metric is None:
         _unmeasured(scene, draft, pet, found, thing)
         return
     observed = scene.ontology.properties[question.metric]
     if not_captured(scene, draft, pet, observed):
-        say_exposures(scene, draft, pet, found)
+        _say_asked(scene, draft, pet, found, entries)
         return
     figure = compare_window(scene, pet, observed, window)
     if figure is None:
@@ -95,9 +107,25 @@ def cause_check(scene: Scene, question: Question, draft: Draft, pet: Pet, window
     there = sign_behind(scene, figure, question.direction)
     if there is None:
         _nothing_to_blame(scene, draft, figure, question.direction, thing)
-        say_exposures(scene, draft, pet, found)
+        _say_asked(scene, draft, pet, found, entries)
         return
-    _judge(scene, draft, figure, inquire(scene, figure, way=there[0], sign=there[1]), found=found, thing=thing)
+    asked = _Asked(thing, found, entries)
+    _judge(scene, draft, figure, inquire(scene, figure, way=there[0], sign=there[1]), asked)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is blamed: in words, with its exposures, and the log entries no link stands for."""
+
+    thing: str
+    found: tuple[Link, ...]
+    entries: tuple[TextRecord, ...]
+
+
+def _say_asked(scene: Scene, draft: Draft, pet: Pet, found: tuple[Link, ...], entries: tuple[TextRecord, ...]) -> None:
+    say_exposures(scene, draft, pet, found)
+    for entry in entries[-_SHOWN:]:
+        say_entry(scene, draft, entry)
 
 
 def _unmeasured(scene: Scene, draft: Draft, pet: Pet, found: tuple[Link, ...], thing: str) -> None:
@@ -115,7 +143,11 @@ def _unmeasured(scene: Scene, draft: Draft, pet: Pet, found: tuple[Link, ...], t
 def _nothing_to_blame(scene: Scene, draft: Draft, figure: Figure, asked: str | None, thing: str) -> None:
     """The change is not there, or cannot be told: then nothing has to have caused it."""
     if figure.verdict is Verdict.CANNOT_TELL:
+        change = f"whether {figure.pet.name}'s {figure.observed.owner} changed at all is not clear"
+        draft.say(NoticeKind.SHORT, f"I can't tell that of {thing}: {change}", slot=figure.observed.id)
+        draft.paragraph()
         say_verdict(scene, draft, figure, asked)
+        draft.paragraph()
         return
     way = {"up": "rise", "down": "drop"}.get(asked or "", "change")
     draft.say(
@@ -127,10 +159,8 @@ def _nothing_to_blame(scene: Scene, draft: Draft, figure: Figure, asked: str | N
     figure_claim(scene, draft, figure)
 
 
-def _judge(
-    scene: Scene, draft: Draft, figure: Figure, inquiry: Inquiry, *, found: tuple[Link, ...], thing: str
-) -> None:
-    pet, heads = figure.pet, {link.edge.head.name for link in found}
+def _judge(scene: Scene, draft: Draft, figure: Figure, inquiry: Inquiry, asked: _Asked) -> None:
+    pet, heads = figure.pet, {link.edge.head.name for link in asked.found}
     connected = inquiry.connected
     mine = [chains for chains in connected.by_cause() if chains[0].cause.name in heads]
     others = [chains for chains in connected.by_cause() if chains[0].cause.name not in heads]
@@ -138,23 +168,24 @@ def _judge(
     draft.near_misses.extend((*inquiry.candidates.near_misses, *connected.near_misses))
     draft.chain.extend(connected.edges)
     draft.explain.extend(connected.account)
-    draft.say(NoticeKind.SHORT, _opening(scene, figure, inquiry, mine=mine, blocked=blocked, found=found, thing=thing))
+    draft.say(NoticeKind.SHORT, _opening(scene, figure, inquiry, asked, mine=mine, blocked=blocked))
     draft.paragraph()
+    if not mine:
+        _say_asked(scene, draft, pet, asked.found, asked.entries)
     measured = figure_claim(scene, draft, figure)
     parts = [] if measured is None else [measured]
     for number, chains in enumerate(mine, start=1):
         parts.extend(chain_claims(scene, draft, chains, connected.links, rank=number, context=len(mine) + 2))
     for number, chains in enumerate(others, start=len(mine) + 3):
         chain_claims(scene, draft, chains, connected.links, rank=number, context=len(mine) + len(others) + 3)
-    if not mine:
-        say_exposures(scene, draft, pet, found)
     say_disagreements(scene, draft, inquiry.used())
     draft.paragraph()
     if mine:
         connection(draft, inquiry, parts, pet=pet, causes=tuple(mine))
     if others:
         named = joined([cause_words(scene, chains[0]) for chains in others])
-        draft.say(NoticeKind.ABSENCE, f"Against it alone, in the same weeks: {named}", slot="rival")
+        lead = "Against it alone, in the same weeks" if mine else "What your sources do link to it, in the same weeks"
+        draft.say(NoticeKind.ABSENCE, f"{lead}: {named}", slot="rival")
     walled(scene, draft, inquiry.candidates)
     told = frozenset(chain.slot for chain in connected.chains)
     rivals_not_on_file(scene, draft, pet, inquiry.sign, told=told)
@@ -166,30 +197,58 @@ def _opening(
     scene: Scene,
     figure: Figure,
     inquiry: Inquiry,
+    asked: _Asked,
     *,
     mine: list[tuple[Chain, ...]],
     blocked: list[Chain],
-    found: tuple[Link, ...],
-    thing: str,
 ) -> str:
-    what = figure.observed.owner
-    rose = f"{figure.pet.name}'s {what} is {how_clearly(figure)} {inquiry.way}"
+    """What is said of the thing asked about first: it may, it does not fit, it is not on file, it was marked wrong."""
+    what, his, thing = figure.observed.owner, possessive(figure.pet), asked.thing
+    rose = f"{his} {what} is {how_clearly(figure)} {inquiry.way}"
     if mine:
         chain = mine[0][0]
-        moved, his = ("rose" if inquiry.way == "up" else "fell"), possessive(figure.pet)
+        moved = "rose" if inquiry.way == "up" else "fell"
         what_changed = cause_words(scene, chain)
         if chain.slot in ("food", "place"):
             return f"It may: {what_changed} came before {his} {what} {moved}. That is no proof"
         return f"It may: {what_changed}, and then {his} {what} {moved}. That is no proof"
     if blocked:
-        return f"{rose}, but you marked that link to {thing} wrong, so it is left out"
-    if not found:
-        return f"{rose}, but nothing on file says when {figure.pet.name} had {thing}"
-    reason = next(
-        (miss.reason for miss in inquiry.candidates.near_misses if found[-1].edge.ref in miss.refs),
-        "nothing on file links the two, and that is no proof against it",
-    )
-    return f"{rose}; {thing} doesn't fit: {reason}"
+        return f"You marked the link to {thing} wrong, so it is left out; {rose}"
+    if not asked.found and not asked.entries:
+        if thing.startswith("the "):
+            bare = thing.removeprefix("the ")
+            return f"I can't tell: no {bare} {is_or_are([bare])} on file for {figure.pet.name}; {rose}"
+        return f"I can't tell: nothing on file says when {figure.pet.name} had {thing}; {rose}"
+    when, reason = _unlinked(scene, inquiry, asked)
+    told = reason.replace("the sign", f"{his} {what}")
+    return f"{first_upper(thing)} {when}, {told}" if when else f"{first_upper(thing)} doesn't fit: {told}; {rose}"
+
+
+def _unlinked(scene: Scene, inquiry: Inquiry, asked: _Asked) -> tuple[str, str]:
+    """(when it began, if in time; why it is no candidate) for a thing without a chain to the sign."""
+    since, until = inquiry.began.start_ms - LAG_MS, inquiry.began.end_ms
+    moments: list[tuple[int, str, RecordRef]] = [
+        (link.edge.valid_from_ms, _BEGAN.get(link.edge.relation, "began on"), link.edge.ref)
+        for link in asked.found
+        if link.edge.valid_from_ms is not None
+    ]
+    moments += [(entry.at_ms, "was on", entry.ref) for entry in asked.entries if entry.at_ms is not None]
+    refs = {ref for _, _, ref in moments}
+    near = next((miss.reason for miss in inquiry.candidates.near_misses if refs & set(miss.refs)), None)
+    in_time = [moment for moment in moments if since <= moment[0] <= until]
+    if in_time:
+        at_ms, began, _ = max(in_time)
+        plain = near is None or near.startswith("nothing")
+        reason = "nothing in your sources links it to the sign" if near is None else near
+        when = f"{began} {date_of(scene, at_ms)}"
+        return (f"{when}, in time", f"but {reason}, which is no proof against it") if plain else ("", reason)
+    if near is not None:
+        return "", near
+    if moments:
+        at_ms, began, _ = min(moments) if min(moments)[0] > until else max(moments)
+        order = "after the sign began" if at_ms > until else "more than three weeks before the sign began"
+        return "", f"it {began} {date_of(scene, at_ms)}, {order}"
+    return "", "nothing on file links the two, and that is no proof against it"
 
 
 def say_exposures(scene: Scene, draft: Draft, pet: Pet, found: tuple[Link, ...]) -> None:
@@ -223,10 +282,14 @@ def _span(scene: Scene, link: Link) -> str:
     start, end = link.edge.valid_from_ms, link.edge.valid_to_ms
     if start is None:
         return "" if end is None else f"until {date_of(scene, end)}"
-    if end is None or end > scene.now_ms:
+    if (end is None or end > scene.now_ms) and link.edge.relation != "visited_by":
         return f"since {date_of(scene, start)}"
-    one_day = end - start <= _DAY_MS
-    return f"on {date_of(scene, start)}" if one_day else f"from {date_of(scene, start)} to {date_of(scene, end)}"
+    one_day = end is None or end - start <= _DAY_MS
+    return (
+        f"on {date_of(scene, start)}"
+        if end is None or one_day
+        else f"from {date_of(scene, start)} to {date_of(scene, end)}"
+    )
 
 
 # --- what changed before? ----------------------------------------------------------------------------
@@ -242,6 +305,9 @@ def before_change(scene: Scene, question: Question, draft: Draft, pet: Pet, wind
         return
     if observed is not None and not_captured(scene, draft, pet, observed):
         return
+    if observed is None:
+        _changes_lately(scene, draft, pet)
+        return
     if figure is None or there is None:
         if figure is None:
             draft.say(NoticeKind.SHORT, f"Nothing of that has been recorded of {pet.name} yet", slot="series")
@@ -252,21 +318,18 @@ def before_change(scene: Scene, question: Question, draft: Draft, pet: Pet, wind
 
 
 def _changes_before(scene: Scene, draft: Draft, figure: Figure, inquiry: Inquiry) -> None:
-    moved = [
-        (slot.name, link) for slot in inquiry.candidates.slots if slot.state == "changed" for link in slot.links[-2:]
-    ]
-    count = len({name for name, _ in moved})
+    span = Interval(inquiry.began.start_ms - LAG_MS, scene.now_ms)
+    moved = dated_in(scene, figure.pet, span)
+    before = [one for one in moved if one.at_ms <= inquiry.began.end_ms]
+    after = [one for one in moved if one.at_ms > inquiry.began.end_ms]
     draft.near_misses.extend(inquiry.candidates.near_misses)
     draft.chain.extend(inquiry.connected.edges)
-    opening = (
-        "In the three weeks before it, nothing on file changed"
-        if not moved
-        else f"{'One thing' if count == 1 else 'These'} changed in the three weeks before or since"
-    )
-    draft.say(NoticeKind.SHORT, opening)
+    opening = f"{_counted(scene, before)} in the three weeks before it"
+    draft.say(NoticeKind.SHORT, f"{opening}. Since it began: {_named(scene, after)}" if after else opening)
+    draft.paragraph()
+    _say_dated(scene, draft, figure.pet, moved)
     draft.paragraph()
     figure_claim(scene, draft, figure)
-    say_exposures(scene, draft, figure.pet, tuple(link for _, link in moved))
     say_not_given(scene, draft, figure.pet, inquiry.began, rank=0, shown=2)
     quiet = [slot.name for slot in inquiry.candidates.slots if slot.state == "not_recorded"]
     if quiet:
@@ -274,6 +337,36 @@ def _changes_before(scene: Scene, draft: Draft, figure: Figure, inquiry: Inquiry
         draft.say(NoticeKind.ABSENCE, f"Nothing at all is on file about {words}", slot="+".join(quiet))
     if moved:
         draft.say(NoticeKind.CAUTION, "What came before is not thereby the cause")
+
+
+def _changes_lately(scene: Scene, draft: Draft, pet: Pet) -> None:
+    """What is on file of the last three weeks, where no measured change is asked about."""
+    moved = dated_in(scene, pet, Interval(scene.now_ms - LAG_MS, scene.now_ms))
+    draft.say(NoticeKind.SHORT, f"{_counted(scene, list(moved))} in the last three weeks")
+    draft.paragraph()
+    _say_dated(scene, draft, pet, moved)
+
+
+def _counted(scene: Scene, moved: list[Dated]) -> str:
+    if not moved:
+        return "Nothing is on file"
+    count = "One thing is" if len(moved) == 1 else f"{first_upper(count_word(len(moved)))} things are"
+    return f"{count} on file, {_named(scene, moved)}," if len(moved) <= _SHOWN else f"{count} on file"
+
+
+def _named(scene: Scene, moved: list[Dated]) -> str:
+    if len(moved) > _SHOWN:
+        return f"{count_word(len(moved))} things"
+    return joined([short_words(scene, one) for one in moved])
+
+
+def _say_dated(scene: Scene, draft: Draft, pet: Pet, moved: tuple[Dated, ...]) -> None:
+    if len(moved) > _MOST:
+        draft.say(NoticeKind.ABSENCE, f"The latest {count_word(_MOST)} of them here", slot="record")
+    for one in moved[-_MOST:]:
+        say_exposures(scene, draft, pet, one.links)
+        if one.entry is not None:
+            say_entry(scene, draft, one.entry)
 
 
 _SLOTS = {

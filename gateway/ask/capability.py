@@ -59,6 +59,7 @@ def answer_class(
         return "REFERENCE"
     if metric is None:
         recorded = any(subject.startswith(("med:", "place:", "food:treat")) for subject in subjects)
+        recorded |= intent == "event_check" or (intent == "event_when" and "event:food_change" not in subjects)
         return "RECORDED" if recorded else "MEASURED"
     return _by_device(intent, pets, metric, household, now_ms)
 

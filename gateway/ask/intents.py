@@ -104,7 +104,8 @@ def _measured(f: Facts) -> bool:
 def _is_causal(f: Facts) -> bool:
     about = f.subject_food or f.subject_med or f.thing or f.mentions("place", "cond") or bool(f.linked.events)
     about = about or f.has("current_food", "new_food", "food_noun")
-    return _measured(f) and (f.has("line_up") or (f.has("cause") and about)) and not f.starts("why", within=2)
+    blames = f.has("cause") or (f.yes_no and f.has("why"))
+    return _measured(f) and (f.has("line_up") or (blames and about)) and not f.starts("why", within=2)
 
 
 def _blames_food(f: Facts) -> bool:
@@ -394,6 +395,11 @@ def _birthday(f: Facts) -> bool:
     return f.has("fact_birthday") and bool(f.who.pets) and f.measured is None
 
 
+def _happened(f: Facts) -> bool:
+    """Whether something people write down is asked about by itself: a visitor, a bath, fireworks."""
+    return f.measured is None and any(name != "food_change" for _, _, name in f.linked.events)
+
+
 RULES: tuple[Rule, ...] = (
     Rule("request", "out_of_scope", _requests),
     Rule("correction", "correction", lambda f: f.has("correction") and not f.has("helped")),
@@ -470,6 +476,8 @@ RULES: tuple[Rule, ...] = (
         "event_when",
         lambda f: f.starts("when", within=3) and (bool(f.linked.events) or (f.subject_food and f.has("switch_verb"))),
     ),
+    Rule("how_long_there", "event_when", lambda f: _happened(f) and f.has("how_long")),
+    Rule("happened", "event_check", lambda f: _happened(f) and f.yes_no and not f.moved and not f.has("can", "cause")),
     Rule("when", "event_when", lambda f: _measured(f) and f.starts("when", within=3)),
     Rule(
         "treat_given", "event_check", lambda f: "food:treat" in f.linked.targets("food") and f.has("given") and f.yes_no

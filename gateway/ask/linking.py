@@ -434,10 +434,14 @@ def _encloses(other: MetricHit, hit: MetricHit) -> bool:
     return other.first <= hit.first and hit.last <= other.last and other.last - other.first > hit.last - hit.first
 
 
+_NAMED_EVENTS = frozenset({"food_change", "visitor", "fireworks", "bath", "surgery"})
+"""Events that are asked about by themselves; of the others the words also name a medicine, a place or the vet."""
+
+
 def _events_in(text: str, tokens: Sequence[Token], language: Language) -> tuple[tuple[int, int, str], ...]:
-    """Stored events named on their own: "the food switch"."""
+    """Stored events named on their own: "the food switch", "the visitor"."""
     found = language.times.events.find_in(text, tokens)
-    return tuple((m.first, m.last, m.readings[0].target) for m in found if m.readings[0].target == "food_change")
+    return tuple((m.first, m.last, m.readings[0].target) for m in found if m.readings[0].target in _NAMED_EVENTS)
 
 
 def _directions_in(

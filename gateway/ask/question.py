@@ -89,7 +89,12 @@ _UNDATED = frozenset({
 })  # fmt: skip
 """Intents whose answer does not depend on a window."""
 
-_EVENT_INTENTS = frozenset({"explain_change", "trend", "cause_check", "compare_periods", "quantity", "event_when"})
+_EVENT_INTENTS = frozenset(
+    {"explain_change", "trend", "cause_check", "compare_periods", "quantity", "event_when", "event_check"}
+)
+
+_HOME_EVENTS = frozenset({"event:visitor", "event:fireworks"})
+"""What happens to everybody at home, under whose name ever it was written down."""
 
 _LEVELS = frozenset({"weight", "heart_rate", "battery", "temperature"})
 """Properties with a value now."""
@@ -402,6 +407,8 @@ def _pets(facts: Facts, household: Household, intent: str, subjects: tuple[str, 
         return tuple(sorted(asked)) or everyone
     if who.pets and (who.named or intent not in _THING_INTENTS):
         return who.pets
+    if subjects and set(subjects) <= _HOME_EVENTS and intent in {"event_when", "event_check"}:
+        return everyone
     eaters = {pet for food in own_foods_in(facts.linked, household) for pet in food.pets}
     if intent in _PET_INTENTS and len(eaters) == 1:
         return tuple(eaters)

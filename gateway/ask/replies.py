@@ -12,7 +12,20 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from gateway.ask import advice, amounts, blame, facts, labelled, latest, lineup, lookups, medlog, periods, purchases
+from gateway.ask import (
+    advice,
+    amounts,
+    blame,
+    facts,
+    labelled,
+    latest,
+    lineup,
+    logged,
+    lookups,
+    medlog,
+    periods,
+    purchases,
+)
 from gateway.ask.answer import EXPLAINED_WORDS
 from gateway.ask.explain import explain_change
 from gateway.ask.times import Calendar, window_of
@@ -201,7 +214,15 @@ def _before(turn: _Turn) -> None:
     _each_pet(turn, lambda pet: blame.before_change(turn.scene, turn.question, turn.draft, pet, window))
 
 
+def _is_logged_event(turn: _Turn) -> bool:
+    subjects = set(turn.question.subjects)
+    return turn.question.metric is None and bool(subjects) and subjects <= logged.LOGGED_EVENTS
+
+
 def _looked_up(turn: _Turn) -> None:
+    if turn.question.rule == "log_words":
+        logged.said_in_log(turn.scene, turn.question, turn.draft)
+        return
     said = facts.household_fact if turn.question.rule.startswith("fact_") else lookups.records
     said(turn.scene, turn.question, turn.draft, turn.pets())
 
@@ -222,9 +243,12 @@ def _measured_event(turn: _Turn) -> bool:
 
 def _event_when(turn: _Turn) -> None:
     scene, question, draft = turn.scene, turn.question, turn.draft
+    if _is_logged_event(turn):
+        logged.logged_event(scene, question, draft)
+        return
     observed = scene.ontology.properties.get(question.metric or "")
-    logged = any(s.startswith(("med:", "event:")) for s in question.subjects)
-    if logged or observed is None or observed.captured_by == ("people",):
+    written = any(s.startswith(("med:", "event:")) for s in question.subjects)
+    if written or observed is None or observed.captured_by == ("people",):
         _each_pet(turn, lambda pet: medlog.last_logged(scene, question, draft, pet))
     elif observed.kind == "level":
         _each_pet(turn, lambda pet: amounts.logged_level(scene, draft, pet, observed))
@@ -236,6 +260,9 @@ def _event_when(turn: _Turn) -> None:
 
 
 def _event_check(turn: _Turn) -> None:
+    if _is_logged_event(turn):
+        logged.logged_event(turn.scene, turn.question, turn.draft)
+        return
     if not _measured_event(turn):
         if turn.question.metric is None:
             _each_pet(turn, lambda pet: medlog.given(turn.scene, turn.question, turn.draft, pet))
