@@ -381,7 +381,8 @@ def _fact(name: str) -> Callable[[Facts], bool]:
     def asked(f: Facts) -> bool:
         free = f.measured is None or (name in {"food", "wet_dry", "wears", "devices"} and f.measured == "intake")
         about = (bool(f.who.pets) or name not in _OF_A_PET) and not f.mentions("ing")
-        other = f.has("why", "cause", "contain", "need_vet", "record", "tell_vet", "buy", "most", "can")
+        other = f.has("why", "cause", "contain", "need_vet", "tell_vet", "buy", "most", "can")
+        other = other or (f.has("record") and name not in {"vet", "clinic"})
         if name == "wears":
             return f.has("fact_wears") and f.has("fact_devices") and about
         other = other or f.has("device_ask")
