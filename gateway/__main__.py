@@ -22,7 +22,6 @@ from gateway.ask.records import heading, open_record, record_text
 from gateway.config import load as load_config
 from gateway.errors import ConfigError, ImportRefused, ScentwalkError
 from gateway.links.clock import SystemClock
-from gateway.links.profileset import check_file, doubts, load_profiles, shipped
 from gateway.measure.days import local_day
 from gateway.model import RecordRef
 from gateway.ontology.kept import KeptAliases
@@ -301,6 +300,8 @@ def _import(options: argparse.Namespace, config: Config) -> int:
 def _import_history(options: argparse.Namespace, config: Config, text: str) -> int:
     if options.profile is None or options.topic is None:
         raise ConfigError("import history must be given --profile ID and --topic TOPIC")
+    from gateway.links.profileset import check_file, shipped  # noqa: PLC0415  # as above
+
     path = shipped().get(options.profile, Path(options.profile))
     check_file(path)
     return _write(
@@ -371,6 +372,8 @@ def _forget(options: argparse.Namespace, config: Config) -> int:
 
 
 def _profile(options: argparse.Namespace, config: Config) -> int:
+    from gateway.links.profileset import check_file, doubts, load_profiles, shipped  # noqa: PLC0415  # as above
+
     if options.action == "check":
         if options.file is None:
             raise ConfigError("profile check must be given a FILE.toml")
@@ -395,6 +398,7 @@ def _profile(options: argparse.Namespace, config: Config) -> int:
 
 def _reprocess(options: argparse.Namespace, config: Config) -> int:
     from gateway.app import run_command_anywhere  # noqa: PLC0415  # as above
+    from gateway.links.profileset import load_profiles  # noqa: PLC0415  # as above
 
     text, _ = run_command_anywhere(
         _database(options, config),

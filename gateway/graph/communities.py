@@ -15,7 +15,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from gateway.graph.adjacency import Graph, from_arrays
@@ -131,12 +130,19 @@ def _connected_parts(graph: Graph, label: NDArray[np.int64]) -> NDArray[np.int32
     if not n:
         return np.zeros(0, dtype=np.int32)
     same = label[pairs.tails] == label[pairs.heads]
-    ones = np.ones(int(same.sum()))
-    inner = scipy.sparse.csr_array((ones, (pairs.tails[same], pairs.heads[same])), shape=(n, n))
-    _, part = scipy.sparse.csgraph.connected_components(inner, directed=False)
-    _, first = np.unique(part, return_index=True)
-    label32: NDArray[np.int32] = first[part].astype(np.int32)
-    return label32
+    tails, heads = pairs.tails[same], pairs.heads[same]
+    part: NDArray[np.int32] = np.arange(n, dtype=np.int32)
+    while True:
+        # A pair's ends, and what they hang on, hang on the smaller; then everything on its own root.
+        at_tail, at_head = part[tails], part[heads]
+        differ = at_tail != at_head
+        if not differ.any():
+            return part
+        low = np.minimum(at_tail, at_head)[differ]
+        np.minimum.at(part, at_tail[differ], low)
+        np.minimum.at(part, at_head[differ], low)
+        while not np.array_equal(part, part[part]):
+            part = part[part]
 
 
 def _modularity(graph: Graph, label: NDArray[np.int32]) -> float:

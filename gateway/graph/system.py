@@ -20,13 +20,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gateway.graph.adjacency import Graph
+from gateway.kernels import sparse_kernels
 
 __all__ = ["System", "kernels", "make_system"]
 
@@ -38,14 +39,11 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
 
-@cache
 def kernels() -> Any:
     """Scipy's own kernels: the public product makes and zeroes a vector at every call, a quarter
     of a walk's time on a million edges. The tests compare each walk with a dense solve.
     """
-    from scipy.sparse import _sparsetools  # noqa: PLC0415  # many questions walk nowhere and need not wait for it
-
-    return _sparsetools
+    return sparse_kernels()
 
 
 _Rows = tuple[Ints, Ints, Floats]

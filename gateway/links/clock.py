@@ -7,9 +7,11 @@ to pass.
 
 from __future__ import annotations
 
-import asyncio
 import time
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import asyncio
 
 __all__ = ["Clock", "SteppedClock", "SystemClock"]
 
@@ -36,6 +38,18 @@ class Clock(Protocol):
         """Return once ``steady_s`` went on by ``seconds``, whatever happened to ``now_ms``."""
 
 
+def _event() -> asyncio.Event:
+    import asyncio  # noqa: PLC0415  # who asks the time once and ends, as a question does, never waits
+
+    return asyncio.Event()
+
+
+async def _sleep_s(seconds: float) -> None:
+    import asyncio  # noqa: PLC0415  # as above
+
+    await asyncio.sleep(seconds)
+
+
 class SystemClock:
     """The machine's own clock."""
 
@@ -50,11 +64,11 @@ class SystemClock:
         return time.clock_gettime(time.CLOCK_BOOTTIME)
 
     async def sleep_until(self, at_ms: int) -> None:
-        while (left_ms := at_ms - self.now_ms()) > 0:  # noqa: ASYNC110 (no event tells that time has come)
-            await asyncio.sleep(min(left_ms / 1000, self._LONGEST_WAIT_S))
+        while (left_ms := at_ms - self.now_ms()) > 0:
+            await _sleep_s(min(left_ms / 1000, self._LONGEST_WAIT_S))
 
     async def sleep_s(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+        await _sleep_s(seconds)
 
 
 class SteppedClock:
@@ -73,7 +87,7 @@ class SteppedClock:
     def __init__(self, now_ms: int) -> None:
         self._at_ms = now_ms
         self._released_s: float | None = None
-        self._moved = asyncio.Event()
+        self._moved = _event()
 
     def now_ms(self) -> int:
         if self._released_s is None:
@@ -104,14 +118,14 @@ class SteppedClock:
 
     def _wake(self) -> None:
         self._moved.set()
-        self._moved = asyncio.Event()  # the next waiters wait for the next move
+        self._moved = _event()  # the next waiters wait for the next move
 
     async def sleep_until(self, at_ms: int) -> None:
         while (left_ms := at_ms - self.now_ms()) > 0:
             if self._released_s is None:
                 await self._moved.wait()
             else:
-                await asyncio.sleep(left_ms / 1000)
+                await _sleep_s(left_ms / 1000)
 
     async def sleep_s(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+        await _sleep_s(seconds)

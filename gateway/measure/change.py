@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from gateway.measure.baseline import (
@@ -31,6 +30,7 @@ from gateway.measure.counts import compare_counts
 from gateway.measure.days import add_days, dates_between
 from gateway.measure.grid import LEAST_COVERAGE, DayGrid, fault_of
 from gateway.measure.past import PastWindows, past_windows
+from gateway.measure.tails import student_quantile
 from gateway.model import Comparison, Unclear, Verdict
 
 __all__ = ["BASELINE_DAYS", "LEAST_HISTORY", "RANK_WINDOWS", "RELEVANCE", "SegmentStart", "compare"]
@@ -293,9 +293,9 @@ def _tested(
         return replace(
             blank, reason=Unclear.TOO_VARIABLE, now=now, usual=usual, detail="the days before vary too much for a range"
         )
-    reach = float(scipy.special.stdtrit(estimate.freedom, _SIDE)) * estimate.error
-    at_power = float(scipy.special.stdtrit(estimate.freedom, _POWER)) * estimate.error
-    critical = float(scipy.special.stdtrit(estimate.freedom, _TEST)) * estimate.error
+    reach = student_quantile(estimate.freedom, _SIDE) * estimate.error
+    at_power = student_quantile(estimate.freedom, _POWER) * estimate.error
+    critical = student_quantile(estimate.freedom, _TEST) * estimate.error
     shown = replace(
         blank,
         now=estimate.ratio * estimate.usual,
@@ -358,7 +358,7 @@ def _rests_on_one_day(
     if found is None:
         return None
     estimate = found[0]
-    critical = float(scipy.special.stdtrit(estimate.freedom, _TEST)) * estimate.error
+    critical = student_quantile(estimate.freedom, _TEST) * estimate.error
     away = float(np.log(estimate.ratio)) if estimate.ratio > 0.0 else -np.inf
     return None if (away > critical if rising else away < -critical) else grid.dates[used[extreme]]
 

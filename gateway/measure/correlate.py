@@ -9,14 +9,15 @@ upper bound of |r| below .2 does. Belief never comes from |r|. Pure.
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from gateway.errors import MeasureError
 from gateway.measure.prewhiten import detrend, normal_scores, remove_common_mode, remove_weekdays, whiten
+from gateway.measure.tails import normal_quantile
 
 __all__ = [
     "LARGEST_LAG",
@@ -202,11 +203,11 @@ def _best_lags(
     first, lag, tail, head, top = first[kept], lag[kept], tail[kept], head[kept], top[kept]
     if first.size == 0:
         return ()
-    single = scipy.special.erfc(top / np.sqrt(2.0))
+    single = np.array([math.erfc(z) for z in (top / math.sqrt(2.0)).tolist()])
     p = -np.expm1((2 * LARGEST_LAG + 1) * np.log1p(-np.minimum(single, 1.0 - 1e-16)))
     q = benjamini_hochberg(p)
     at_r, at_n, at_freedom = r[lag, tail, head], n[lag, tail, head], freedom[lag, tail, head]
-    reach = float(scipy.special.ndtri(0.975)) / np.sqrt(at_freedom)
+    reach = normal_quantile(0.975) / np.sqrt(at_freedom)
     low, high = np.tanh(np.arctanh(at_r) - reach), np.tanh(np.arctanh(at_r) + reach)
     digest = hashlib.sha256(np.ascontiguousarray(series.values).tobytes()).hexdigest()[:16]
     bound = np.maximum(np.abs(low), np.abs(high))

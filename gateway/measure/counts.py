@@ -1,15 +1,14 @@
 """Small counts: vomits, refills, bouts; a handful a month, where a normal test lies.
 
 Gamma-Poisson: with K events in T days before and a prior Gamma(1/2, 0) (Jeffreys), the
-number in the next t days is negative binomial. Pure; uses :mod:`scipy.special` only.
+number in the next t days is negative binomial. Pure.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-import scipy
-
+from gateway.measure.tails import beta_below, beta_quantile, poisson_mean
 from gateway.model import Comparison, Unclear, Verdict
 
 __all__ = ["compare_counts", "count_tails"]
@@ -27,8 +26,8 @@ def count_tails(count: float, days: float, base_count: float, base_days: float) 
     """
     q = days / (base_days + days)
     shape = base_count + _SHAPE
-    high = 1.0 if count <= 0 else float(scipy.special.betainc(count, shape, q))
-    low = 1.0 - float(scipy.special.betainc(count + 1.0, shape, q))
+    high = 1.0 if count <= 0 else beta_below(count, shape, q)
+    low = 1.0 - beta_below(count + 1.0, shape, q)
     return high, low
 
 
@@ -39,7 +38,7 @@ def _smallest_visible(days: float, base_count: float, base_days: float) -> float
     least = 1
     while count_tails(least, days, base_count, base_days)[0] > _TAIL:
         least += 1
-    mean_needed = float(scipy.special.gammaincinv(least, _POWER))
+    mean_needed = poisson_mean(least, _POWER)
     return mean_needed / (base_count / base_days * days) - 1.0
 
 
@@ -56,7 +55,7 @@ def compare_counts(
     if base_count > 0:
         change = (count / days) / (base_count / base_days) - 1.0
         scale = base_days / days
-        ends = [float(scipy.special.betaincinv(count + _SHAPE, base_count + _SHAPE, side)) for side in (0.05, 0.95)]
+        ends = [beta_quantile(count + _SHAPE, base_count + _SHAPE, side) for side in (0.05, 0.95)]
         least, most = (scale * end / (1.0 - end) - 1.0 for end in ends)
         interval = (min(least, change), max(most, change))  # of no event at all, zero is the low end
     shown = replace(

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
 from gateway.measure.baseline import BASELINE_DAYS, LEAST_HISTORY, ar1_weights, expose, memory_of
 from gateway.measure.days import add_days
 from gateway.measure.grid import DayGrid, fault_of
+from gateway.measure.tails import student_below
 
 __all__ = ["AFTER_DAYS", "DELAYS", "DatedEvent", "Followed", "event_belief", "followed_by"]
 
@@ -92,7 +92,7 @@ def followed_by(
         error = memory.spread * np.sqrt(ar1_weights(weights[taking], grid.ordinals[taking], memory.phi))
         ratio = float((index / level)[after].mean())
         away = np.log(max(ratio, 0.01)) / error
-        p = 2.0 * float(scipy.special.stdtr(memory.freedom, -abs(away)))
+        p = 2.0 * student_below(memory.freedom, -float(abs(away)))
         if best is None or p < best[0]:
             best = (p, delay, ratio - 1.0, count)
     if best is None:

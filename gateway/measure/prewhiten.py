@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
+
+from gateway.measure.tails import normal_quantile
 
 __all__ = ["Whitened", "detrend", "normal_scores", "remove_common_mode", "remove_weekdays", "whiten"]
 
@@ -93,7 +94,7 @@ def normal_scores(values: FloatArray) -> FloatArray:
         starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
         lengths = np.diff(np.append(starts, n))
         ranks = np.repeat(starts + (lengths - 1) / 2.0, lengths)
-        scores = scipy.special.ndtri((ranks + 0.5) / n)
+        scores = np.array([normal_quantile(p) for p in ((ranks + 0.5) / n).tolist()])
         spread = float(scores.std())
         if spread > 0.0:
             out[row, taken] = scores / spread

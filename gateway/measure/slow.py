@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from gateway.measure.grid import DayGrid, fault_of
+from gateway.measure.tails import normal_quantile
 
 __all__ = ["SPANS_DAYS", "Reference", "SlowChange", "reference_level", "slow_change", "theil_sen"]
 
@@ -68,7 +68,7 @@ def _slope_interval(slopes: FloatArray, n: int, inflation: float, sure: float) -
     """Sen's rank interval with Kendall's variance n (n-1) (2n+5) / 18, enlarged for memory
     (Hamed & Rao 1998, J. Hydrol. 204:182).
     """
-    reach = float(scipy.special.ndtri(sure)) * np.sqrt(n * (n - 1) * (2 * n + 5) / 18.0 * inflation)
+    reach = normal_quantile(sure) * np.sqrt(n * (n - 1) * (2 * n + 5) / 18.0 * inflation)
     low = int(np.floor((slopes.size - reach) / 2.0))
     high = int(np.ceil((slopes.size + reach) / 2.0))
     if low < 0 or high >= slopes.size:
