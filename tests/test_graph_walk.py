@@ -319,6 +319,26 @@ def test_a_walk_whose_events_are_folded_is_the_walk():
             assert ranking.error <= 1e-9
 
 
+def test_vertices_without_a_pair_cost_a_walk_nothing_and_change_no_bit_of_it():
+    tails, heads, belief = random_arrays(400, 1200)
+    few = from_arrays(names_of(400), tails, heads, belief)
+    many = from_arrays(names_of(5000), tails, heads, belief)
+    assert len(make_system(many, 0.5, 0.15).lift) == len(make_system(few, 0.5, 0.15).lift)
+    for seeds in (frozenset({0, 7}), frozenset({3, 399})):
+        ours, theirs = walk(many, seeds), walk(few, seeds)
+        assert ours.mass[:400].tobytes() == theirs.mass.tobytes()
+        assert not ours.mass[400:].any()
+    alone = walk(many, frozenset({0, 4999}))
+    assert alone.walled_in == {4999}
+    assert alone.mass[4999] == 0.5
+    assert alone.mass[:400].sum() == pytest.approx(0.5, abs=1e-9)
+    # one that lost its pairs stands among the others, and is as alone
+    gone = [(few.names[int(t)], few.names[int(h)]) for t, h in zip(*few.pairs()[:2], strict=True) if 5 in (t, h)]
+    lost = updated(few, [], everything, pairs=gone)
+    assert walk(lost, frozenset({0, 5})).walled_in == {5}
+    assert walk(lost, frozenset({0})).mass[5] == 0.0
+
+
 def test_a_walk_over_more_reds_than_blas_adds_up_in_one_thread_is_the_walk():
     graph = from_arrays(names_of(30_000), *random_arrays(30_000, 90_000))
     assert graph.reds > 2 * 8192
@@ -333,15 +353,15 @@ def test_a_walk_over_more_reds_than_blas_adds_up_in_one_thread_is_the_walk():
 def test_the_folded_system_is_the_system(made, hub):
     graph, _ = made
     plain, folded = make_system(graph, hub, 0.15), make_system(graph, hub, 0.15, fold_least=0)
-    y = np.random.default_rng(graph.pair_count).random(graph.vertex_count)
-    out = [np.full(graph.vertex_count, np.nan) for _ in range(2)]
+    y = np.random.default_rng(graph.pair_count).random(len(plain.lift))
+    out = [np.full(len(plain.lift), np.nan) for _ in range(2)]
     for system, into in zip((plain, folded), out, strict=True):
         product = system.product(y.copy(), into)
         product()
         once = into[: graph.reds].copy()
         product()  # what the first call left in the scratch changes nothing
         assert into[: graph.reds].tobytes() == once.tobytes()
-    reds, scratch = graph.reds, np.full(graph.vertex_count, np.nan)
+    reds, scratch = graph.reds, np.full(len(plain.lift), np.nan)
     assert out[1][:reds] == pytest.approx(out[0][:reds], rel=1e-12, abs=1e-12)
     for system in (plain, folded):
         fresh = system.residual(np.zeros(reds), y.copy(), scratch)

@@ -8,10 +8,11 @@ two relations) count once, with the highest belief. Nothing here reads a file or
 Layout. Vertices are numbered by stable name. The walk eliminates an independent set exactly
 (red-black), so the arrays are laid out for it: `Graph.order` lists the red vertices first,
 those of most neighbours leading, then the black ones, of which no two are adjacent, those of
-fewest neighbours leading. Every pair of adjacent vertices is one entry of one CSR matrix C of
-shape (vertices, reds): row = the later place in `order`, column = the earlier one. A pair
-costs 12 bytes. (Rows of equal length in a row, and hubs in the first columns, make a product
-with C a quarter faster than rows by name: measured on a million edges.)
+fewest neighbours leading and those of none, where no walk passes, at the end. Every pair of
+adjacent vertices is one entry of one CSR matrix C of shape (vertices, reds): row = the later
+place in `order`, column = the earlier one. A pair costs 12 bytes. (Rows of equal length in a
+row, and hubs in the first columns, make a product with C a quarter faster than rows by name:
+measured on a million edges.)
 
 Beliefs are kept in steps of 1 / 65535 (a belief above 0 never rounds to 0): a graph that was
 packed and unpacked is the graph that was built, bit for bit.
@@ -339,7 +340,8 @@ def _laid_out(
     n = len(names)
     degree = np.bincount(low, minlength=n) + np.bincount(high, minlength=n)
     reds = int(n - black.sum())
-    order = np.lexsort((np.where(black, degree, -degree), black)).astype(np.int32)
+    by_degree = np.where(black, np.where(degree > 0, degree, n), -degree)
+    order = np.lexsort((by_degree, black)).astype(np.int32)
     place = inverse(order)
     rows, columns = np.maximum(place[low], place[high]), np.minimum(place[low], place[high])
     entry = np.argsort(rows.astype(np.int64) * max(1, reds) + columns, kind="stable")

@@ -113,7 +113,8 @@ def _entries_between(
 
 def _rows_of(graph: Graph, entries: NDArray[np.int64]) -> NDArray[np.int64]:
     """The places whose rows hold those entries."""
-    return np.searchsorted(graph.indptr, entries, side="right").astype(np.int64) - 1
+    at = entries.astype(np.int32)  # of indptr's type: of another one all of it would be copied
+    return np.searchsorted(graph.indptr, at, side="right").astype(np.int64) - 1
 
 
 def _placed(graph: Graph, gone: NDArray[np.int64], moved: Ints, count: int, fresh: tuple[Ints, Ints]) -> _Places:

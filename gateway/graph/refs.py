@@ -81,20 +81,23 @@ class FiledRefs(Sequence[RecordRef]):
         """
         entries = [int(entry) for entry in entries]
         asked = [entry for entry in dict.fromkeys(entries) if entry not in self.fresh]
-        pairs = [self._ends(entry) for entry in asked]
+        pairs = self._ends(asked)
         found = dict(zip(asked, self.book.live_between(pairs), strict=True)) if asked else {}
         for (one, other), live in zip(pairs, found.values(), strict=True):
             if not live:
                 raise GraphError(f"a pair of the graph must have a live edge in the rows, {one} and {other} have none")
         return [found[entry] if entry in found else self.fresh[entry] for entry in entries]
 
-    def _ends(self, entry: int) -> tuple[str, str]:
-        """The names of an entry's ends."""
-        if not 0 <= entry < len(self):
-            raise IndexError(entry)
+    def _ends(self, entries: list[int]) -> list[tuple[str, str]]:
+        """The names of the ends of some entries."""
+        for entry in entries:
+            if not 0 <= entry < len(self):
+                raise IndexError(entry)
         names, order, indptr, columns = self.layout
-        row = int(np.searchsorted(indptr, entry, side="right")) - 1
-        return names[int(order[row])], names[int(order[columns[entry]])]
+        at = np.array(entries, dtype=np.int32)  # of indptr's type: of another one all of it would be copied
+        rows = np.searchsorted(indptr, at, side="right") - 1
+        ends = zip(order[rows].tolist(), order[columns[at]].tolist(), strict=True)
+        return [(names[one], names[other]) for one, other in ends]
 
     def moved(self, move: Move, joined: Sequence[tuple[RecordRef, ...]], layout: Layout) -> FiledRefs:
         """The references after that move to another layout, in which pairs of these edges joined."""

@@ -66,7 +66,8 @@ class System:
     (S z on the blacks). On the reds, ``own`` is the diagonal of -A as far as no row holds it, ``near``
     is 1 over A's whole diagonal (with what a red hands itself through blacks taken off: a step in
     sixteen less than 1 over c S^2 takes) and ``to_mass`` turns a residual of A into one of pi; on the
-    blacks, ``carry`` is K. A vertex without edges is black, its ``carry`` and ``lift`` are 0.
+    blacks, ``carry`` is K. A vertex without edges is black, its ``carry`` and ``lift`` are 0; those at
+    the end of the ``vertices`` are left out of all arrays.
 
     ``l1_most`` is the most that the L1 norm of a residual in pi's space can be where its energy
     is 1 (Cauchy-Schwarz). ``rounding`` bounds the L1 error of evaluating a residual in float64: a
@@ -77,6 +78,7 @@ class System:
     whole: Ints
     among: _Rows
     unfolded: _Rows
+    vertices: int
     reds: int
     lift: Floats
     own: Floats
@@ -150,10 +152,17 @@ class System:
         for seed in seeds.tolist():
             if seed < reds:
                 out[seed] += share / self.to_mass[seed]
-            elif self.lift[seed] > 0.0:
+            elif not self.alone(np.array([seed]))[0]:
                 row = slice(int(indptr[seed]), int(indptr[seed + 1]))
                 out[columns[row]] += belief[row] * (share / self.lift[seed])
         return out
+
+    def alone(self, places: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Which of some places hold a vertex without edges."""
+        within = places < len(self.lift)
+        without = ~within
+        without[within] = self.lift[places[within]] == 0.0
+        return without
 
     def mass(self, x: Floats, seeds: NDArray[np.int32], start: float) -> Floats:
         """Stationary mass in places, from what `residual` left in x.
@@ -161,10 +170,10 @@ class System:
         A black vertex has what it is handed, and where it is a seed r s besides, with s =
         ``start``; a seed without edges (always black) keeps all of s.
         """
-        out = np.multiply(self.lift, x)
+        out = np.zeros(self.vertices)
+        np.multiply(self.lift, x, out=out[: len(x)])
         black_seeds = seeds[seeds >= self.reds]
-        alone = self.lift[black_seeds] == 0.0
-        out[black_seeds] += np.where(alone, start, self.restart * start)
+        out[black_seeds] += np.where(self.alone(black_seeds), start, self.restart * start)
         return out
 
 
@@ -173,8 +182,11 @@ def make_system(graph: Graph, hub_exponent: float, restart: float, *, fold_least
 
     ``fold_least`` is the number of vertices of few neighbours from which on they are folded.
     """
-    reds, arrays = graph.reds, (graph.indptr, graph.columns, graph.belief)
-    shape = (graph.vertex_count, reds)
+    # behind the last row that holds a pair every vertex is black and without edges
+    last = int(np.searchsorted(graph.indptr, np.int32(graph.pair_count)))
+    reds, live = graph.reds, max(graph.reds, last)
+    arrays = (graph.indptr[: live + 1], graph.columns, graph.belief)
+    shape = (live, reds)
 
     def row_sums(weight: Floats) -> Floats:
         """W times a vector: each pair acts from both its ends."""
@@ -183,7 +195,7 @@ def make_system(graph: Graph, hub_exponent: float, restart: float, *, fold_least
         kernels().csc_matvec(*shape[::-1], *arrays, weight, total[:reds])
         return total
 
-    strength = row_sums(np.ones(graph.vertex_count))
+    strength = row_sums(np.ones(live))
     joined = strength > 0.0
     # the square root is exact to the last bit everywhere, a power is not
     root = np.sqrt(strength) if hub_exponent == 0.5 else np.power(strength, hub_exponent)
@@ -198,14 +210,16 @@ def make_system(graph: Graph, hub_exponent: float, restart: float, *, fold_least
     diagonal = 1.0 / (follow * scale[:reds] ** 2)
     handed = itself.copy()  # what each red hands itself through all blacks
     rest = carry[fold.vertices :]
-    kernels().csc_matvec(reds, len(rest), graph.indptr[reds + fold.vertices :], graph.columns, squared, rest, handed)
+    unfolded = arrays[0][reds + fold.vertices :]
+    kernels().csc_matvec(reds, len(rest), unfolded, graph.columns, squared, rest, handed)
     near = 1.0 / (diagonal - handed)
     to_mass = follow * root_d[:reds] * scale[:reds]
     longest = int(np.diff(graph.indptr).max() + np.bincount(graph.columns, minlength=1).max())
     return System(
-        whole=graph.indptr,
+        whole=arrays[0],
         among=(graph.indptr[: reds + 1], *arrays[1:]),
-        unfolded=(graph.indptr[reds + fold.vertices :], *arrays[1:]),
+        unfolded=(unfolded, *arrays[1:]),
+        vertices=graph.vertex_count,
         reds=reds,
         lift=lift,
         own=itself - diagonal,
@@ -228,7 +242,7 @@ def _folded(graph: Graph, carry: Floats, squared: Floats, least: int) -> tuple[_
     each end, then equal pairs are summed.
     """
     reds = graph.reds
-    degree = np.diff(graph.indptr[reds:])
+    degree = np.diff(graph.indptr[reds : reds + len(carry) + 1])
     count = int(np.argmax(np.append(degree, _FOLDED + 1) > _FOLDED))
     nothing = np.zeros(0, dtype=np.int32)
     if count < least or not count:

@@ -181,13 +181,10 @@ def walk(
     places = graph.place[ids]
     solved = _solve(system, np.sort(places), tol=tol, top=top)
     mass = solved.mass[graph.place]
-    black = places >= system.reds  # only such a vertex can be without a pair
-    alone = np.zeros(len(places), dtype=bool)
-    alone[black] = system.lift[places[black]] == 0.0
     return Ranking(
         mass=mass,
         seeds=seeds,
-        walled_in=frozenset(ids[alone].tolist()),
+        walled_in=frozenset(ids[system.alone(places)].tolist()),
         restart=restart,
         hub_exponent=hub_exponent,
         error=solved.error,
