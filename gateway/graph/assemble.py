@@ -19,12 +19,15 @@ not fit.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gateway.errors import GraphError
-from gateway.graph.adjacency import Graph
+from gateway.graph.adjacency import Graph, Pairs
 from gateway.graph.steiner import Instance, solve
 from gateway.graph.walk import Ranking
 from gateway.model import Chain, NearMiss, RecordRef, Vertex
@@ -97,10 +100,32 @@ class Subgraph:
 
 
 class _Region(NamedTuple):
-    """The candidates and the adjacent pairs among them, as lists of vertex ids."""
+    """The candidates' ids, ascending, and the adjacent pairs among them."""
 
-    ids: list[int]
-    pairs: list[tuple[int, int, float, int]]  # tail id, head id, cost, entry
+    ids: NDArray[np.int32]
+    pairs: Pairs
+    costs: NDArray[np.float64]
+
+    def contracted(self, core: set[int]) -> tuple[list[int], list[int], list[int], list[float]]:
+        """With the core as vertex 0 and the others numbered from 1 on: the cheapest pair between
+        each two (of equals the first entry), as positions, ends and costs, by its ends.
+        """
+        inside = np.isin(self.ids, list(core))
+        number = np.where(inside, 0, np.cumsum(~inside))
+        tails, heads = (number[np.searchsorted(self.ids, ends)] for ends in self.pairs[:2])
+        one, other = np.minimum(tails, heads), np.maximum(tails, heads)
+        order = np.lexsort((self.pairs.entries, self.costs, other, one))
+        order = order[one[order] != other[order]]
+        between = one[order] * (len(self.ids) + 1) + other[order]
+        kept = order[np.append(True, between[1:] != between[:-1])[: len(order)]]
+        return kept.tolist(), one[kept].tolist(), other[kept].tolist(), self.costs[kept].tolist()
+
+
+class _Offered(NamedTuple):
+    """The first of the walk, most mass first, and what an edge of belief 1 costs."""
+
+    top: tuple[int, ...]
+    unit: float
 
 
 class _Union(NamedTuple):
@@ -142,20 +167,18 @@ def assemble(
     for anchor in sorted(anchors):
         if not 0 <= anchor < graph.vertex_count:
             raise GraphError(f"an anchor must be a vertex id in [0, {graph.vertex_count}), is {anchor}")
-    unit = ranking.mass_at(UNIT_RANK)
-    if unit == 0.0:
-        unit = 1.0  # no vertex has mass: nothing to weigh against, any unit gives the same tree
+    top = ranking.top(CANDIDATES)
+    # where no vertex has mass there is nothing to weigh against: any unit gives the same tree
+    unit = float(ranking.mass[top[:UNIT_RANK][-1]]) if top else 1.0
     union = _chain_trees(graph, ranking, anchors, chains, unit)
     if chains and not union.trees:
         return Subgraph((), (), (), (), (), union.misses, unit, 0.0, 0.0, _ASSEMBLE)
-    return _with_context(graph, ranking, anchors, union, unit)
+    return _with_context(graph, ranking, anchors, union, _Offered(top, unit))
 
 
-def _region(graph: Graph, ids: Iterable[int], unit: float) -> _Region:
+def _region(graph: Graph, ids: set[int], unit: float) -> _Region:
     found = graph.pairs_within(ids)
-    costs = (unit / found.belief).tolist()
-    pairs = list(zip(found.tails.tolist(), found.heads.tolist(), costs, found.entries.tolist(), strict=True))
-    return _Region(sorted(set(ids)), pairs)
+    return _Region(np.array(sorted(ids), dtype=np.int32), found, unit / found.belief)
 
 
 def _chain_trees(
@@ -213,33 +236,27 @@ def _with_context(
     ranking: Ranking,
     anchors: frozenset[int],
     union: _Union,
-    unit: float,
+    offered: _Offered,
 ) -> Subgraph:
     """Grow the answer from the chains' union, contracted to one root (or from an anchor)."""
+    top, unit = offered
     core = {vertex for ref in union.entries.values() for vertex in _ends(graph, ref)} or {min(anchors)}
-    top = ranking.top(CANDIDATES)
     region = _region(graph, {*top, *anchors, *core}, unit)
-    number = dict.fromkeys(sorted(core), 0)
-    outside = [vertex for vertex in region.ids if vertex not in core]
-    number.update((vertex, index) for index, vertex in enumerate(outside, start=1))
-    cheapest: dict[tuple[int, int], tuple[float, int]] = {}
-    for tail, head, cost, entry in region.pairs:
-        one, other = sorted((number[tail], number[head]))
-        if one != other:
-            cheapest[one, other] = min(cheapest.get((one, other), (cost, entry)), (cost, entry))
-    joined = sorted(cheapest)
+    positions, *joined = region.contracted(core)
+    outside = [vertex for vertex in region.ids.tolist() if vertex not in core]
+    number = {vertex: index for index, vertex in enumerate(outside, start=1)}
     instance = Instance(
         len(outside) + 1,
-        tuple((one, other, cheapest[one, other][0]) for one, other in joined),
-        (0.0, *(float(ranking.mass[vertex]) for vertex in outside)),
+        tuple(zip(*joined, strict=True)),
+        (0.0, *ranking.mass[outside].tolist()),
         root=0,
-        required=frozenset(number[anchor] for anchor in anchors) - {0},
+        required=frozenset(number[anchor] for anchor in anchors if anchor not in core),
     )
     tree = solve(instance)
     inside = core | {outside[index - 1] for index in tree.vertices if index}
     rank = {vertex: place for place, vertex in enumerate(top, start=1)}
     behind = len(top) + 1
-    context = _by_rank(graph, (cheapest[joined[edge]][1] for edge in tree.edges), rank, behind, region)
+    context = _by_rank(graph, region.pairs, [positions[edge] for edge in tree.edges], rank, behind)
     spent = sum(unit / float(graph.belief[entry]) for entry in union.entries)
     return Subgraph(
         vertices=tuple(graph.vertex(v) for v in sorted(inside, key=lambda v: (rank.get(v, behind), v))),
@@ -256,15 +273,11 @@ def _with_context(
 
 
 def _by_rank(
-    graph: Graph, entries: Iterable[int], rank: Mapping[int, int], behind: int, region: _Region
+    graph: Graph, pairs: Pairs, positions: list[int], rank: Mapping[int, int], behind: int
 ) -> tuple[RecordRef, ...]:
-    """References of tree edges by the rank of the later of their ends."""
-    chosen = set(entries)
-    order = sorted(
-        (max(rank.get(tail, behind), rank.get(head, behind)), entry)
-        for tail, head, _, entry in region.pairs
-        if entry in chosen
-    )
+    """References of some pairs by the rank of the later of their ends."""
+    chosen = zip(*(column[positions].tolist() for column in (pairs.tails, pairs.heads, pairs.entries)), strict=True)
+    order = sorted((max(rank.get(tail, behind), rank.get(head, behind)), entry) for tail, head, entry in chosen)
     return graph.refs_of([entry for _, entry in order])
 
 
@@ -272,30 +285,43 @@ def _left_behind(
     graph: Graph, ranking: Ranking, region: _Region, inside: set[int], top: tuple[int, ...]
 ) -> list[NearMiss]:
     """The best ranked vertices that stayed out, each with what joining it would cost."""
+    left = [(place, vertex) for place, vertex in enumerate(top[:UNIT_RANK], start=1) if vertex not in inside]
+    left = left[:_NEAR_MISSES]
+    away = _away(region, inside, {vertex for _, vertex in left})
+    misses: list[NearMiss] = []
+    for place, vertex in left:
+        worth = f"rank {place}, walk mass {ranking.mass[vertex]:.3g}"
+        if vertex in away:
+            reason = f"{worth}, but its cheapest connection costs {away[vertex]:.3g}"
+        else:
+            reason = f"{worth}, but nothing among the {len(top)} first connects it"
+        misses.append(NearMiss(graph.names[vertex], reason))
+    return misses
+
+
+def _away(region: _Region, inside: set[int], wanted: set[int]) -> dict[int, float]:
+    """The cost of the cheapest way from the inside to each wanted vertex that can be reached: a
+    Dijkstra that ends with the last of them.
+    """
+    if not wanted:
+        return {}
     near: dict[int, list[tuple[int, float]]] = {}
-    for tail, head, cost, _ in region.pairs:
+    for tail, head, cost in zip(*(c.tolist() for c in region.pairs[:2]), region.costs.tolist(), strict=True):
         near.setdefault(tail, []).append((head, cost))
         near.setdefault(head, []).append((tail, cost))
     away = dict.fromkeys(inside, 0.0)
     heap = [(0.0, vertex) for vertex in sorted(inside)]
-    while heap:
+    missing = len(wanted)
+    while heap and missing:
         distance, vertex = heapq.heappop(heap)
         if distance > away[vertex]:
             continue
+        missing -= vertex in wanted
         for other, cost in near.get(vertex, ()):
             if distance + cost < away.get(other, float("inf")):
                 away[other] = distance + cost
                 heapq.heappush(heap, (distance + cost, other))
-    misses: list[NearMiss] = []
-    for place, vertex in enumerate(top[:UNIT_RANK], start=1):
-        if vertex not in inside and len(misses) < _NEAR_MISSES:
-            worth = f"rank {place}, walk mass {ranking.mass[vertex]:.3g}"
-            if vertex in away:
-                reason = f"{worth}, but its cheapest connection costs {away[vertex]:.3g}"
-            else:
-                reason = f"{worth}, but nothing among the {len(top)} first connects it"
-            misses.append(NearMiss(graph.names[vertex], reason))
-    return misses
+    return away
 
 
 @dataclass(frozen=True, slots=True)

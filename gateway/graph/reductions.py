@@ -43,21 +43,29 @@ def certain(
     for index, (tail, head, cost) in enumerate(edges):
         near[tail].append((cost, index, head))
         near[head].append((cost, index, tail))
-    held = {root: -1}
-    reached = {root}
-    heap = [(cost, index, other, True) for cost, index, other in near[root]]
-    heapq.heapify(heap)
-    while heap:
-        cost, index, vertex, from_held = heapq.heappop(heap)
-        if vertex in reached:
-            continue
-        reached.add(vertex)
-        holds = from_held and (prizes[vertex] > cost or vertex in required)
-        if holds:
-            held[vertex] = index
-        for further, onward, other in near[vertex]:
+    held, reached = {root: -1}, {root}
+    heap: list[tuple[int, int, int, bool]] = []
+    hoped: set[int] = set()  # unreached, and beside what is held by an edge that would pay
+
+    def reach(vertex: int) -> None:
+        """Put what lies beyond into the heap."""
+        holds = vertex in held
+        for cost, index, other in near[vertex]:
             if other not in reached:
-                heapq.heappush(heap, (further, onward, other, holds))
+                hope = holds and (prizes[other] > cost or other in required)
+                if hope:
+                    hoped.add(other)
+                heapq.heappush(heap, (cost, index, other, hope))
+
+    reach(root)
+    while hoped:  # without one, nothing that is reached from here on is held
+        _, index, vertex, hope = heapq.heappop(heap)
+        if vertex not in reached:
+            reached.add(vertex)
+            hoped.discard(vertex)
+            if hope:
+                held[vertex] = index
+            reach(vertex)
     return held
 
 
@@ -126,10 +134,9 @@ def _has_detour(
 ) -> bool:
     """Whether a third vertex joins the edge's ends for strictly less, whoever is in the tree."""
     tail, head, cost = edges[index]
-    few, many = sorted((near[tail], near[head]), key=len)
-    for third, one in few.items():
-        if third in many:
-            first, second = edges[one][2], edges[many[third]][2]
-            if cost > max(first, second) and (third in fixed or cost > first + second - prizes[third]):
-                return True
+    by_tail, by_head = near[tail], near[head]
+    for third in by_tail.keys() & by_head.keys():
+        first, second = edges[by_tail[third]][2], edges[by_head[third]][2]
+        if cost > max(first, second) and (third in fixed or cost > first + second - prizes[third]):
+            return True
     return False

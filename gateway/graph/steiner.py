@@ -132,8 +132,8 @@ class _Net:
         """Kruskal: a minimum spanning forest of those edges, by cost then index."""
         parent = list(range(self.count))
         chosen = []
-        cost, ends = self.cost, self.ends
-        for edge in sorted(edges, key=lambda edge: (cost[edge], edge)):
+        ends = self.ends
+        for edge in sorted(sorted(edges), key=self.cost.__getitem__):
             one, other = ends[edge]
             while one != parent[one]:
                 parent[one] = one = parent[parent[one]]
