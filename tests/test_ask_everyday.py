@@ -229,3 +229,51 @@ def test_what_was_written_down_is_found_by_what_it_is_or_by_its_own_words(home, 
 
 def test_a_question_no_entry_has_a_word_of_is_still_refused(home):
     assert first(asked(home, "what is the capital of France")).startswith("That is not something the records")
+
+
+# --- nights, and two days side by side --------------------------------------------------------
+
+
+def test_last_night_is_last_nights_hours_against_usual_nights(home):
+    answer = asked(home, "Did Max sleep well last night?")
+    assert first(answer).startswith("Max's rest last night was ")
+    figure = next(claim for claim in answer.claims if claim.kind == "comparison")
+    assert figure.window is not None
+    assert (figure.window.first_date, figure.window.last_date) == ("2026-07-13", "2026-07-13")
+    assert "a night against his usual" in figure.text
+    assert "night of Jul 13" in figure.text
+    assert any("Night restlessness" in claim.text for claim in answer.claims)
+
+
+def test_one_night_of_what_is_measured_at_night_is_one_night_of_one(home):
+    text = text_of(asked(home, "Was Max more restless than usual last night?"))
+    assert "worn 1 of 1 nights" in text
+    assert "1 of 2" not in text
+
+
+def test_how_long_at_night_is_one_nights_mean_and_never_whole_days(home):
+    answer = asked(home, "How long does Max rest at night?")
+    assert re.match(r"Max rested [\d.]+ h a night on 6 nights", first(answer)), first(answer)
+    assert float(first(answer).split(" ")[2]) < 10
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["how much did Luna eat yesterday compared to the day before", "did luna eat more yesterday than the day before?"],
+)
+def test_two_days_are_told_with_both_figures_and_their_difference(home, question):
+    answer = asked(home, question)
+    assert re.match(r"(About the same: )?[\d.]+ g (more|less) on Jul 13 than on Jul 12$", first(answer)), first(answer)
+    totals = [next(q.value for q in claim.values if q.name == "total") for claim in answer.claims]
+    assert len(totals) == 2
+    said = re.search(r"[\d.]+(?= g)", first(answer))
+    assert said is not None
+    assert abs(float(said[0]) - abs(totals[0] - totals[1]) / 1000) <= 0.5
+
+
+def test_a_day_that_is_not_over_is_held_against_the_same_hours(home):
+    answer = asked(home, "Did Max eat more today than yesterday?")
+    assert "by 18:00" in first(answer)
+    assert "not recorded" not in text_of(answer)
+    ends = {claim.window.interval.end_ms - claim.window.interval.start_ms for claim in answer.claims if claim.window}
+    assert len(ends) == 1

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gateway.ask.change import not_captured
-from gateway.ask.figures import Total, cite_of, compare_window, total_of
+from gateway.ask.figures import Total, by_night, cite_of, compare_window, is_night_label, total_of
 from gateway.ask.floors import say_floors
 from gateway.ask.latest import row_words, say_latest
 from gateway.ask.said import being
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from gateway.ontology.vocabulary import Property
     from gateway.stored import TextRecord
 
-__all__ = ["compare_pets", "events_in", "logged_level", "quantity"]
+__all__ = ["Part", "compare_pets", "events_in", "logged_level", "part_of", "quantity"]
 
 _HEARD_WELL = 0.9
 """From this share of a window on, silence is not worth a sentence."""
@@ -81,7 +81,7 @@ class _Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class Part:
     """What a series held inside an interval that need not be whole days."""
 
     total: int
@@ -89,7 +89,7 @@ class _Part:
     refs: tuple[RecordRef, ...]
 
 
-def _part_of(scene: Scene, series: str, window: Window) -> _Part:
+def part_of(scene: Scene, series: str, window: Window) -> Part:
     """Sum of the 15-minute slots that start inside the window's interval."""
     total = covered = 0
     refs = []
@@ -100,7 +100,7 @@ def _part_of(scene: Scene, series: str, window: Window) -> _Part:
             total += sum(row.sums[first:stop])
             covered += sum(row.covered[first:stop])
             refs.append(row.ref)
-    return _Part(total, covered, tuple(refs))
+    return Part(total, covered, tuple(refs))
 
 
 def _dates(scene: Scene, window: Window) -> str:
@@ -109,7 +109,7 @@ def _dates(scene: Scene, window: Window) -> str:
     start, end = scene.local(window.interval.start_ms), scene.local(window.interval.end_ms)
     if window.label == "TODAY":
         return f"today ({first}) by {clock_time(end)}"
-    if window.label in ("LAST_NIGHT", "NIGHT", "THIS_MORNING"):
+    if window.label in ("LAST_NIGHT", "THIS_MORNING") or window.label.startswith("NIGHT:2"):
         until = day(local_day(window.interval.end_ms, scene.zones))
         return f"from {first} {clock_time(start)} to {until} {clock_time(end)}"
     if window.first_date == window.last_date:
@@ -125,8 +125,14 @@ def quantity(scene: Scene, question: Question, draft: Draft, pet: Pet, window: W
         return
     if not_captured(scene, draft, pet, observed):
         return
+    if (
+        is_night_label(window.label)
+        and window.first_date < window.last_date
+        and _each_night(scene, draft, pet, observed, window)
+    ):
+        return
     asked = _Asked(scene, draft, pet, observed, window)
-    part = _part_of(scene, asked.series, window)
+    part = part_of(scene, asked.series, window)
     dates = _dates(scene, window)
     if part.covered_ms == 0 and part.total == 0:
         draft.say(
@@ -158,6 +164,20 @@ def quantity(scene: Scene, question: Question, draft: Draft, pet: Pet, window: W
         draft.say(NoticeKind.CAUTION, observed.caveat)
 
 
+def _each_night(scene: Scene, draft: Draft, pet: Pet, observed: Property, window: Window) -> bool:
+    """For nights: what one night held on average, never the sum of days; whether it could be said."""
+    at_night, nights = by_night(scene, observed, window)
+    if not at_night.night_only or nights.first_date == nights.last_date:
+        return False
+    total = total_of(scene, pet, at_night, nights)
+    if total is None or total.aggregate.per_day is None:
+        return False
+    _daily_claim(draft, total, cite_of(scene, total.devices), opening=f"{pet.name} {observed.verb} ")
+    if observed.caveat:
+        draft.say(NoticeKind.CAUTION, observed.caveat)
+    return True
+
+
 def _look_at(scene: Scene, draft: Draft, pet: Pet | None, kind: str) -> None:
     """What to do about a device that heard nothing, and that the owner's own eyes count."""
     plain = scene.ontology.device_kinds[kind].plain
@@ -175,11 +195,14 @@ def _short(pet: Pet, observed: Property, total: int, dates: str) -> str:
     return f"{pet.name} {observed.verb} {figure} {dates}"
 
 
-def _daily_claim(draft: Draft, total: Total, cite: str) -> None:
+def _daily_claim(draft: Draft, total: Total, cite: str, *, opening: str = "") -> None:
     found = total.aggregate
     if found.per_day is None:
         return
-    text = f"{per_day(found.per_day, found.unit)} on {len(found.full_days)} full days"
+    each = per_day(found.per_day, found.unit)
+    text = f"{opening}{each} on {len(found.full_days)} full days"
+    if total.observed.night_only:
+        text = f"{opening}{amount(found.per_day, found.unit)} a night on {len(found.full_days)} nights"
     if found.least is not None and found.most is not None:
         text = f"{text}, {amount(found.least, found.unit)} to {amount(found.most, found.unit)}"
     draft.claim(
@@ -195,11 +218,11 @@ def _daily_claim(draft: Draft, total: Total, cite: str) -> None:
         ),
         window=total.window,
         about=(f"pet:{total.pet.id}",),
-        rank=1,
+        rank=0 if opening else 1,
     )
 
 
-def _visits_claim(asked: _Asked, part: _Part, opening: str) -> bool:
+def _visits_claim(asked: _Asked, part: Part, opening: str) -> bool:
     """For food and water: the opening with the visits behind the sum, which are the records to open."""
     if asked.observed.wire_kind != 3 or asked.observed.unit != "mg":
         return False
@@ -245,7 +268,7 @@ def _set_aside(asked: _Asked) -> None:
     )
 
 
-def _uncovered(asked: _Asked, part: _Part, total: Total | None) -> None:
+def _uncovered(asked: _Asked, part: Part, total: Total | None) -> None:
     """Say what part of the window was not heard, where it matters."""
     window, scene, slot = asked.window, asked.scene, asked.observed.id
     if asked.observed.night_only or window.interval.length_ms == 0:

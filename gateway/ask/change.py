@@ -7,10 +7,11 @@ settle it and when.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gateway.ask.energy import same_energy
-from gateway.ask.figures import Figure, also_text, change_text, cite_of, compare_window
+from gateway.ask.figures import Figure, also_text, change_text, cite_of, compare_window, is_night_label
 from gateway.ask.gaps import say_gap
 from gateway.ask.said import being, is_or_are
 from gateway.ask.thin import say_thin
@@ -222,11 +223,15 @@ def _opening(figure: Figure, asked: str | None, *, there: bool) -> tuple[NoticeK
     owner, name, verdict = figure.observed.owner, figure.pet.name, figure.verdict
     if there and verdict is not Verdict.USUAL:
         clear = how_clearly(figure)
+        if asked is None and figure.window.label == "LAST_NIGHT":
+            return NoticeKind.SHORT, f"{name}'s {owner} last night was {clear} {_WAY[verdict]}"
         if asked is None:
             return NoticeKind.SHORT, f"{first_upper(being(owner))} {clear} {_WAY[verdict]}"
         return NoticeKind.SHORT, f"Yes, {clear} {'more' if verdict is Verdict.UP else 'less'}"
     if there:
         lead = "Yes: " if asked == "same" else ""
+        if figure.window.label == "LAST_NIGHT":
+            return NoticeKind.SHORT, f"{lead}{name}'s {owner} last night was as usual"
         return NoticeKind.SHORT, f"{lead}{name}'s {being(owner)} as usual"
     if verdict is Verdict.USUAL:
         return NoticeKind.PREMISE, f"No {'rise' if asked == 'up' else 'drop'} shows in {_what(figure)}"
@@ -323,6 +328,8 @@ def as_usual(
     ``names`` are property ids in the order to tell; the one asked about is left out.
     """
     usual: list[Figure] = []
+    if is_night_label(window.label):  # what else was measured is told of the whole days
+        window = replace(window, label=f"{window.first_date}/{window.last_date}")
     for name in names:
         observed = scene.ontology.properties[name]
         if name == except_for or not scene.devices_of(pet.id, observed):

@@ -6,16 +6,16 @@ these. No figure is ever used to rank.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gateway.ask.said import being
+from gateway.ask.said import being, say
 from gateway.ask.wording import amount, day_range, listed, percent, percent_range, possessive, usual_of
 from gateway.dialogue import Quantity
-from gateway.measure.days import add_days
+from gateway.measure.days import add_days, local_day, night_interval
 from gateway.measure.grid import aggregate
 from gateway.measure.series import Measured, compare_rows, grid_of
-from gateway.model import RecordRef, Unclear, Verdict
+from gateway.model import Interval, RecordRef, Unclear, Verdict
 
 if TYPE_CHECKING:
     from gateway.ask.scene import Scene
@@ -24,7 +24,18 @@ if TYPE_CHECKING:
     from gateway.ontology.vocabulary import Property
     from gateway.stored import DayRow, Feeding
 
-__all__ = ["Figure", "Total", "also_text", "change_text", "cite_of", "compare_window", "coverage_text", "total_of"]
+__all__ = [
+    "Figure",
+    "Total",
+    "also_text",
+    "by_night",
+    "change_text",
+    "cite_of",
+    "compare_window",
+    "coverage_text",
+    "is_night_label",
+    "total_of",
+]
 
 _HISTORY_DAYS = 441
 """56 + 7 days of baseline and 54 past weeks for the rank among the pet's own windows."""
@@ -114,18 +125,53 @@ def cite_of(scene: Scene, devices: tuple[Device, ...], *figures: Figure) -> str:
     return listed(tuple(words))
 
 
+_DAWN_HOUR = 7
+
+
+def is_night_label(label: str) -> bool:
+    """Whether a window's label means nights: ``LAST_NIGHT``, ``NIGHT``, ``NIGHT:P7D``, ``NIGHT:2026-07-10``."""
+    return label in ("LAST_NIGHT", "TONIGHT", "NIGHT") or label.startswith("NIGHT:")
+
+
+def by_night(scene: Scene, observed: Property, window: Window) -> tuple[Property, Window]:
+    """What is compared where nights are asked about: the hours from 21:00 to 07:00, each night dated by its evening.
+
+    Of one night (``LAST_NIGHT``) that night; of several those that are over. Durations and counts
+    alone: what left a bowl is not cut at dusk. What is measured at night only keeps its week.
+    """
+    if observed.kind not in ("duration", "count") or not is_night_label(window.label):
+        return observed, window
+    at_night = replace(observed, night_only=True)
+    if window.label != "NIGHT" and not window.label.startswith("NIGHT:P"):
+        return at_night, replace(window, last_date=window.first_date)
+    over = add_days(scene.today, -1 if scene.local(scene.now_ms).hour >= _DAWN_HOUR else -2)
+    last = min(window.last_date, over)
+    if observed.night_only or last < window.first_date:
+        return observed, window
+    end_ms = min(night_interval(last, scene.zones).end_ms, scene.now_ms)
+    return at_night, replace(window, interval=Interval(window.interval.start_ms, end_ms), last_date=last)
+
+
+def _read_to(scene: Scene, observed: Property, window: Window) -> str:
+    """The last local day a window's figures stand on: the morning after its last night, where nights are asked of."""
+    over = local_day(max(window.interval.end_ms - 1, window.interval.start_ms), scene.zones)
+    return max(window.last_date, over) if observed.night_only else window.last_date
+
+
 def compare_window(scene: Scene, pet: Pet, observed: Property, window: Window) -> Figure | None:
     """Compare a window of whole days with the pet's own past.
 
     None where no day of the series is stored at all; a window that was not heard is a
     `Figure` whose verdict says so.
     """
+    observed, window = by_night(scene, observed, window)
     series = scene.ontology.series_id(pet.id, observed.id)
     began = scene.reader.first_date(series)
     if began is None or observed.kind not in ("duration", "mass", "count"):
         return None
     history_from = min(max(began, add_days(window.first_date, -_HISTORY_DAYS)), window.first_date)
-    rows = scene.reader.days(series, history_from, window.last_date)
+    read_to = _read_to(scene, observed, window)
+    rows = scene.reader.days(series, history_from, read_to)
     feedings = scene.reader.feedings(scene.home, pet.id) if observed.id == "intake" else ()
     measured = compare_rows(
         rows,
@@ -139,6 +185,7 @@ def compare_window(scene: Scene, pet: Pet, observed: Property, window: Window) -
         night_only=observed.night_only,
         relevance=observed.relevance,
         feedings=feedings,
+        read_to=read_to,
     )
     comparison = measured.comparison
     stored = {row.date for row in rows}
@@ -171,13 +218,14 @@ def _energy_refs(scene: Scene, feedings: tuple[Feeding, ...]) -> tuple[RecordRef
 def total_of(scene: Scene, pet: Pet, observed: Property, window: Window) -> Total | None:
     """Totals of the window's local days; None where the series has no row in it."""
     series = scene.ontology.series_id(pet.id, observed.id)
-    rows = scene.reader.days(series, window.first_date, window.last_date)
+    read_to = _read_to(scene, observed, window)
+    rows = scene.reader.days(series, window.first_date, read_to)
     if not rows:
         return None
     grid = grid_of(
         rows,
         window.first_date,
-        window.last_date,
+        read_to,
         zones=scene.zones,
         now_ms=window.interval.end_ms,
         unit=observed.unit,
@@ -208,6 +256,8 @@ def change_text(figure: Figure, *, year_of: str) -> str:
     """The comparison as one sentence with its figures, dates and coverage."""
     comparison, unit = figure.measured.comparison, figure.measured.unit
     dates = day_range(figure.window.first_date, figure.window.last_date, year_of=year_of)
+    if figure.observed.night_only and figure.window.first_date == figure.window.last_date:
+        dates = say("night of {day}", day=dates)
     per = "a night" if figure.observed.night_only else "a day"
     his = possessive(figure.pet)
     if comparison.now is None or comparison.usual is None:

@@ -15,6 +15,7 @@ from functools import lru_cache
 from gateway.ask.spelled import respelled, spelled_out
 from gateway.ask.times import Calendar, TimeSpan, read_times, window_of
 from gateway.dialogue import Mention
+from gateway.measure.days import add_days
 from gateway.model import Household
 from gateway.ontology import load as tables
 from gateway.ontology.frames import FrameHit
@@ -252,6 +253,25 @@ def _inside(match: Match, spans: Sequence[tuple[int, int]]) -> bool:
     return any(a <= match.first and match.last <= b and b - a > match.last - match.first for a, b in spans)
 
 
+def _the_day_before(
+    times: tuple[TimeSpan, ...], tokens: Sequence[Token], language: Language, calendar: Calendar
+) -> TimeSpan | None:
+    """The day before another ("yesterday compared to the day before"), where the words end there."""
+    texts = [token.text for token in tokens]
+    for phrase in sorted(language.words["day_before"]):
+        words = phrase.split(" ")
+        for at in range(1, len(texts) - len(words) + 1):
+            end = at + len(words)
+            ended = end >= len(texts) or not texts[end][0].isalpha()
+            taken = any(span.first < end and at < span.last for span in times)
+            named = [span.window for span in times if span.window is not None and span.last <= at]
+            if texts[at:end] != words or not ended or taken or not named or named[0].first_date != named[0].last_date:
+                continue
+            label = add_days(named[0].first_date, -1)
+            return TimeSpan(at, end, label, window_of(label, calendar))
+    return None
+
+
 _OTHER_PERIOD = {"P7D": "PREV_WEEK", "P30D": "PREV_MONTH"}
 
 
@@ -260,6 +280,9 @@ def _with_the_other_period(
 ) -> tuple[TimeSpan, ...]:
     """The spans, and the period that "this week vs last" leaves half unsaid."""
     words = language.words
+    before = _the_day_before(times, tokens, language, calendar)
+    if before is not None:
+        return tuple(sorted((*times, before), key=lambda found: found.first))
     for span in times:
         other = _OTHER_PERIOD.get(span.label)
         index = span.last

@@ -44,6 +44,8 @@ def trend(scene: Scene, question: Question, draft: Draft, pet: Pet, window: Wind
     say_verdict(scene, draft, figure, question.direction)
     if observed.caveat:
         draft.say(NoticeKind.CAUTION, observed.caveat)
+    if observed.id == "rest" and figure.observed.night_only:
+        _restless_too(scene, draft, pet, window)
     if figure.verdict is Verdict.CANNOT_TELL or figure.measured.unit == "kcal":
         return
     if observed.id == "intake":
@@ -53,6 +55,15 @@ def trend(scene: Scene, question: Question, draft: Draft, pet: Pet, window: Wind
         if_seen(draft, figure)
         if observed.id == "intake":
             last_weights(scene, draft, pet)
+
+
+def _restless_too(scene: Scene, draft: Draft, pet: Pet, window: Window) -> None:
+    """Beside how long a pet lay still at night, how restless it was: what an owner means by sleeping well."""
+    observed = scene.ontology.properties["restless"]
+    figure = compare_window(scene, pet, observed, window) if scene.devices_of(pet.id, observed) else None
+    if figure is not None and figure.measured.comparison.now is not None:
+        unclear = ", not clear" if figure.verdict is Verdict.CANNOT_TELL else ""
+        figure_claim(scene, draft, figure, opening=f"{first_upper(observed.owner)}{unclear}")
 
 
 def _treats(scene: Scene, draft: Draft, pet: Pet, window: Window) -> None:
@@ -202,10 +213,11 @@ def _against(scene: Scene, question: Question, later: Total, earlier: Total, beg
 def _period_claim(scene: Scene, draft: Draft, total: Total) -> None:
     found, window = total.aggregate, total.window
     dates = day_range(window.first_date, window.last_date, year_of=scene.today)
+    full = "full day" if len(found.full_days) == 1 else "full days"
     draft.claim(
         "per_day",
         EvidenceClass.MEASURED,
-        f"{dates}: {per_day(found.per_day or 0.0, found.unit)} over {len(found.full_days)} full days",
+        f"{dates}: {per_day(found.per_day or 0.0, found.unit)} over {len(found.full_days)} {full}",
         cite=cite_of(scene, total.devices),
         refs=total.full_refs,
         values=(

@@ -25,6 +25,7 @@ from gateway.ask import (
     medlog,
     periods,
     purchases,
+    twodays,
 )
 from gateway.ask.answer import EXPLAINED_WORDS
 from gateway.ask.explain import explain_change
@@ -54,6 +55,8 @@ _UNREADABLE = {
 _SUBJECT_AFTER = frozenset({"is", "does", "did", "has", "was", "will", "can", "should", "do", "ist", "hat", "kann"})
 """Auxiliaries a pet's name follows in a question ("Why is Rex scratching?")."""
 _MOST_PETS = 4
+_ADDED_UP = frozenset({"duration", "mass", "count"})
+"""Kinds of property whose slots add up to what a day held."""
 _AROUND_DAYS = 28
 
 
@@ -292,6 +295,10 @@ def _compare_periods(turn: _Turn) -> None:
     for pet in turn.pets()[:_MOST_PETS]:
         if not label.startswith("AROUND:"):
             windows = _two_windows(turn, label)
+            observed = scene.ontology.properties[str(turn.question.metric)]
+            if twodays.are_two_days(windows) and observed.kind in _ADDED_UP and not observed.night_only:
+                twodays.two_days(scene, turn.draft, pet, observed, windows)
+                continue
             periods.compare_periods(scene, turn.question, turn.draft, pet, windows)
             continue
         changed = lookups.exposure_start(scene, turn.question, pet)

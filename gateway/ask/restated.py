@@ -7,6 +7,7 @@ are now; only a changed word is told, and with what it changed. Reads, never wri
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gateway.ask.figures import compare_window
@@ -63,6 +64,8 @@ def verdict_now(reader: Reader, told: ToldVerdict) -> Verdict | None:
         return None
     start_ms = day_interval(told.first_date, scene.zones).start_ms
     span = Interval(start_ms, max(start_ms, told.until_ms))
+    if local_day(max(told.until_ms - 1, start_ms), scene.zones) > told.last_date:  # nights end the morning after
+        observed = replace(observed, night_only=True)
     figure = compare_window(scene, pets[0], observed, Window("told", span, told.first_date, told.last_date))
     return None if figure is None else figure.verdict
 

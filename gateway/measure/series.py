@@ -146,6 +146,7 @@ def compare_rows(
     feedings: Sequence[Feeding] = (),
     segments: tuple[SegmentStart, ...] = (),
     unattributed: float = 0.0,
+    read_to: str | None = None,
 ) -> Measured:
     """Compare the days ``first`` .. ``last`` with the days from ``history_from`` on.
 
@@ -158,12 +159,15 @@ def compare_rows(
         labels give energy, kcal are compared; else the change of food is a break.
     segments : tuple of SegmentStart
         Changes of the measuring itself (collar refitted, detector updated).
+    read_to : str, optional
+        The last local day laid out, ``last`` unless a night's morning lies after it.
 
     Returns
     -------
     Measured
     """
-    grid = grid_of(rows, history_from, last, zones=zones, now_ms=now_ms, unit=unit, kind=kind, night_only=night_only)
+    until = last if read_to is None else max(last, read_to)
+    grid = grid_of(rows, history_from, until, zones=zones, now_ms=now_ms, unit=unit, kind=kind, night_only=night_only)
     grid, breaks = comparable(grid, feedings, zones)
     comparison = compare(
         grid, first, last, relevance=relevance, segments=(*segments, *breaks), unattributed=unattributed

@@ -27,6 +27,7 @@ __all__ = [
     "midnight",
     "onset_matches",
     "past_rank",
+    "ranked_verdict",
 ]
 
 HOUR, SLOT = 3_600_000, 900_000
@@ -298,16 +299,48 @@ def past_rank(
     if laid is None:
         return None
     now = float(laid.observed[laid.used].sum() / laid.expected[laid.used].sum())
-    begins, ordinals = date.fromisoformat(first).toordinal(), laid.ordinals
-    below = of = 0
-    stop = begins
+    rates = [rate for rate, _ in _past_windows(laid, first, length)]
+    return sum(rate < now for rate in rates), len(rates)
+
+
+def _past_windows(laid: _Laid, first: str, length: int) -> list[tuple[float, float | None]]:
+    """(rate, ratio to its own past) of each window as long before ``first``; None where it has no past of 21 days."""
+    ordinals, found = laid.ordinals, []
+    stop = date.fromisoformat(first).toordinal()
     while stop - length >= int(ordinals[0]):
         inside = (ordinals >= stop - length) & (ordinals < stop) & (laid.expected > 0)
+        ends = stop - length - 7
+        before = (ordinals >= ends - 56) & (ordinals < ends) & (laid.expected > 0)
         if inside.sum() >= 0.6 * length:
-            of += 1
-            below += bool(laid.observed[inside].sum() / laid.expected[inside].sum() < now)
+            rate = float(laid.observed[inside].sum() / laid.expected[inside].sum())
+            usual = float(laid.observed[before].sum() / laid.expected[before].sum()) if before.sum() >= 21 else 0.0
+            found.append((rate, rate / usual if usual > 0 else None))
         stop -= length
-    return below, of
+    return found
+
+
+def ranked_verdict(
+    rows: dict[str, Day], first: str, last: str, again: Redone, *, zone: ZoneInfo, until_ms: int, usual_days: int,
+    night: bool = False, factors: dict[str, float] | None = None, relevance: float = 0.25,
+) -> str:  # fmt: skip
+    """The verdict where 40 past windows have a past of their own: by rank of the ratios, else as computed again."""
+    length = (date.fromisoformat(last) - date.fromisoformat(first)).days + 1
+    everything = _lay(rows, first, last, zone=zone, until_ms=until_ms, night=night, factors=factors)
+    if everything is None:
+        return again.verdict
+    known = [d for d, b in zip(everything.dates, everything.base, strict=True) if b]
+    base = _baseline(known, first, length, usual_days)
+    laid = None if base is None else _lay(
+        rows, first, last, zone=zone, until_ms=until_ms, night=night, factors=factors, base=base
+    )  # fmt: skip
+    ratios = [] if laid is None else [r for _, r in _past_windows(laid, first, length) if r is not None]
+    if len(ratios) < 40:
+        return again.verdict
+    ratio = again.now / again.usual
+    beyond = min(sum(r >= ratio for r in ratios), sum(r <= ratio for r in ratios))
+    if (1 + beyond) / (1 + len(ratios)) <= 0.025:
+        return "up" if ratio > 1 else "down"
+    return "usual" if again.low >= -relevance and again.high <= relevance else "cannot_tell"
 
 
 def onset_matches(

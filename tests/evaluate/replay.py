@@ -13,7 +13,17 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from tests.evaluate.book import Book, Event, Text
-from tests.evaluate.refigure import Day, compare_again, hours_of, local_date, local_time, onset_matches, past_rank, plus
+from tests.evaluate.refigure import (
+    Day,
+    compare_again,
+    hours_of,
+    local_date,
+    local_time,
+    onset_matches,
+    past_rank,
+    plus,
+    ranked_verdict,
+)
 
 __all__ = ["Problem", "replay"]
 
@@ -242,7 +252,7 @@ def _comparison(case: _Case, series: str, values: dict[str, float | str]) -> Fou
     ).startswith("kcal")
     options = {
         "zone": book.zone, "until_ms": case.until_ms, "usual_days": int(values.get("usual_days", 0)),
-        "night": prop == "restless", "factors": _factors(case, rows) if kcal else None,
+        "night": _night_asked(case, prop), "factors": _factors(case, rows) if kcal else None,
     }  # fmt: skip
     first, last = window["first_date"], window["last_date"]
     again = compare_again(rows, first, last, relevance=_RELEVANCE.get(prop, 0.25), **options)
@@ -260,8 +270,12 @@ def _comparison(case: _Case, series: str, values: dict[str, float | str]) -> Fou
             yield "unsupported", f"{series} {name} is {values[name]}, the days give {value:.6g}"
     if "gap" in values and not _near(values["gap"], abs(again.now - again.usual)):
         yield "unsupported", f"{series} gap is {values['gap']}"
-    if values.get("verdict") not in (None, again.verdict, "cannot_tell"):
-        yield "unsupported", f"{series} is said to be {values['verdict']}, the days say {again.verdict}"
+    relevance = _RELEVANCE.get(prop, 0.25)
+    verdict = (
+        ranked_verdict(rows, first, last, again, relevance=relevance, **options) if "rank" in values else again.verdict
+    )
+    if values.get("verdict") not in (None, verdict, "cannot_tell"):
+        yield "unsupported", f"{series} is said to be {values['verdict']}, the days say {verdict}"
     if "rank" in values:
         ranked = past_rank(rows, first, last, **options)
         if ranked != (values["rank"], values.get("rank_of")):
@@ -271,6 +285,13 @@ def _comparison(case: _Case, series: str, values: dict[str, float | str]) -> Fou
             )
     if not kcal:
         yield from _words_of_comparison(case, again.now, again.usual, again.change, unit)
+
+
+def _night_asked(case: _Case, prop: str) -> bool:
+    """Whether the figure is of nights: night restlessness, or any duration or count asked of nights."""
+    label = "" if case.claim["window"] is None else str(case.claim["window"]["label"])
+    nights = label in ("LAST_NIGHT", "TONIGHT", "NIGHT") or label.startswith("NIGHT:")
+    return prop == "restless" or (nights and prop not in ("intake", "water", "weight"))
 
 
 def _words_of_comparison(case: _Case, now: float, usual: float, change: float, unit: str) -> Found:
@@ -357,6 +378,9 @@ def _per_day(case: _Case) -> Found:
     pets = set(next(iter(series)).partition(".")[0].split("+"))
     if case.pets and pets != set(case.pets):
         yield "misattributed", f"days of {pets} for {case.pets}"
+    if _night_asked(case, case.book.series[next(iter(series))][1]):
+        yield from _night_mean(case, {day.date: day for day in case.days})
+        return
     full, values = _full(case, case.days), case.values
     window = case.claim["window"]
     if window is not None:
@@ -367,9 +391,6 @@ def _per_day(case: _Case) -> Found:
         yield "unsupported", "no full day is cited"
         return
     mean = sum(day.total for day in full) / len(full)
-    if case.book.series[next(iter(series))][1] == "restless":
-        yield from _night_mean(case, {day.date: day for day in case.days})
-        return
     if not _near(values.get("per_day"), mean):
         yield "unsupported", f"per_day is {values.get('per_day')}, the days give {mean:.6g}"
     for name, value in (("least", min(d.total for d in full)), ("most", max(d.total for d in full))):
