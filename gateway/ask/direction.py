@@ -26,6 +26,9 @@ _NO_DIRECTION = frozenset({
 })  # fmt: skip
 """Intents that ask in no direction."""
 
+_NEAR = 3
+"""Words between a "not as" and the "as ..." that it denies."""
+
 _OPPOSITE = {"up": "down", "down": "up", "same": "same"}
 
 
@@ -57,7 +60,7 @@ def spoken_direction(linked: Linked, metric: MetricHit) -> str | None:
     said = [(first, last, way) for first, last, way in linked.directions if not _same_place(metric, first, last)]
     if metric.direction is not None:
         return _OPPOSITE[metric.direction] if _turned(metric, said) else metric.direction
-    if any(way.removeprefix("weak_") == "same" for _, _, way in said):
+    if any(way == "same" and not _denied(first, said) for first, _, way in said):
         return "same"
     compared = linked.language.words["comparatives"]
     firm = [row for row in said if not row[2].startswith("weak_")]
@@ -72,6 +75,11 @@ def spoken_direction(linked: Linked, metric: MetricHit) -> str | None:
 
 def _same_place(metric: MetricHit, first: int, last: int) -> bool:
     return metric.first < last and first < metric.last
+
+
+def _denied(first: int, said: Iterable[tuple[int, int, str]]) -> bool:
+    """Whether "not as ..." stands before ("not as playful as he used to be")."""
+    return any(way == "down" and start < first and first - last <= _NEAR for start, last, way in said)
 
 
 def _turned(metric: MetricHit, said: Iterable[tuple[int, int, str]]) -> bool:

@@ -81,7 +81,8 @@ class Rule:
 
 def is_yes_no(linked: Linked) -> bool:
     """Whether the sentence opens with a verb, or is a question with no question word."""
-    if linked.has("yes_or_no"):
+    asks_which = linked.starts("why", "how_much", "when", "who", "which", "since_when", within=4)
+    if linked.has("yes_or_no") and not asks_which and linked.word(linked.opens_at) not in linked.language.words["what"]:
         return True
     rest = linked.tokens[linked.opens_at : linked.asked[1]]
     if rest and any(first == linked.opens_at for first, _ in linked.cues.get("whether", ())) and linked.opens_at:
@@ -93,8 +94,7 @@ def is_yes_no(linked: Linked) -> bool:
         return True
     if words and words[0] in linked.language.words["what"]:
         return False
-    asks = any(token.text == "?" for token in rest)
-    return asks and not linked.starts("why", "how_much", "when", "who", "which", "since_when", within=4)
+    return any(token.text == "?" for token in rest) and not asks_which
 
 
 def _measured(f: Facts) -> bool:
@@ -170,8 +170,9 @@ def _asks_onset(f: Facts) -> bool:
     about = _measured(f) or f.subject_food or f.subject_med
     lasting = f.has("how_long") and f.starts("how_long") and _perfect(f)
     first = f.moved and any(token.text == "first" for token in f.linked.tokens)
+    turned = f.moved and not f.has("most", "last")
     gone = f.metric is not None and f.metric.direction is not None and not f.has("last")
-    begun = f.has("when") and (f.has("start") or first or gone) and f.starts("when", within=3)
+    begun = f.has("when") and (f.has("start") or first or gone or turned) and f.starts("when", within=3)
     return about and (f.has("since_when") or lasting or begun)
 
 

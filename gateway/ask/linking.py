@@ -178,6 +178,7 @@ def link(text: str, reader: Reader, calendar: Calendar, *, hint: str | None = No
     chosen = _things_in(text, corrected, reader, cues)
     meals = [(m.first, m.last) for m in language.metrics.find_in(text, corrected) if m.last - m.first > 1]
     chosen = tuple((m, r) for m, r in chosen if r.kind not in {"food", "ing"} or not _inside(m, meals))
+    cues = _outside_names(cues, chosen)
     covered = {index for match, _ in chosen for index in range(match.first, match.last)}
     events = _events_in(text, corrected, language)
     blocked = {i for first, last, _ in events for i in range(first, last)}
@@ -433,6 +434,21 @@ def _metrics_in(
 
 
 _FOOD_CUES = ("current_food", "food_noun")
+_NAMING_CUES = frozenset({*_FOOD_CUES, "new_food", "old_food"})
+"""Cue classes that a household's own name for a food may hold and mean."""
+
+
+def _outside_names(
+    cues: Mapping[str, tuple[tuple[int, int], ...]], chosen: Sequence[tuple[Match, Reading]]
+) -> Mapping[str, tuple[tuple[int, int], ...]]:
+    """Cues without those inside the name of a food or medicine ("Country Recipe", "Grain Free")."""
+    names = [(match.first, match.last) for match, reading in chosen if reading.kind in {"own_food", "own_med"}]
+
+    def free(span: tuple[int, int]) -> bool:
+        return not any(first <= span[0] and span[1] <= last for first, last in names)
+
+    kept = {name: spans if name in _NAMING_CUES else tuple(filter(free, spans)) for name, spans in cues.items()}
+    return {name: spans for name, spans in kept.items() if spans}
 
 
 def _outside(

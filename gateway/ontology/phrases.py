@@ -25,6 +25,9 @@ _VOWELS = frozenset("aeiou")
 _LED_BY = frozenset({"what", "who", "how", "where", "when", "why", "that", "there", "here", "it", "he", "she", "which"})
 """Words that "is" and "has" are run together with."""
 
+_PEOPLE = frozenset({"i", "you", "we", "they", "he", "she", "it"})
+_SHORTENED = {"are": "re", "am": "m", "have": "ve", "will": "ll", "would": "d", "had": "d"}
+
 _NEGATED = {
     **{word: f"{word}n't" for word in ("is", "are", "was", "were", "has", "have", "had", "does", "do", "did")},
     **{word: f"{word}n't" for word in ("would", "could", "should")},
@@ -136,7 +139,7 @@ def _verbs_of(text: str, grammar: Grammar) -> tuple[str, ...]:
 
 
 def _run_together(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """The phrase, and with "is", "has" and "not" run together with the word before them."""
+    """The phrase, and with "is", "have", "not" and the like run together with the word before them."""
     found: list[tuple[str, ...]] = [()]
     index = 0
     while index < len(words):
@@ -144,6 +147,8 @@ def _run_together(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
         short = None
         if word in _LED_BY and following in {"is", "has"}:
             short = f"{word}'s"
+        elif word in _PEOPLE and following in _SHORTENED:
+            short = f"{word}'{_SHORTENED[following]}"
         elif following == "not" and word in _NEGATED:
             short = _NEGATED[word]
         whole = (word, following) if short is not None else (word,)
