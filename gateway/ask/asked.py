@@ -25,6 +25,10 @@ _NOT_MEASURED = ("overview", "tell_vet", "notice", "device_any")
 """Of those, what asks about no one measurement told before it."""
 
 
+_VAGUE = frozenset({"NOW", "RECENT", "NEXT"})
+"""Windows that mean something only in the sentence that asks."""
+
+
 def asking_sentence(linked: Linked) -> Linked | None:
     """The text narrowed to the last sentence that asks and has something to ask about.
 
@@ -42,11 +46,15 @@ def asking_sentence(linked: Linked) -> Linked | None:
 
 
 def _sentences(linked: Linked) -> Iterator[tuple[int, int]]:
-    """Token ranges between sentence marks, the closing mark included; a mark within a date parts nothing."""
+    """Token ranges between sentence marks, the closing mark included; a mark within a date parts nothing.
+
+    A comma parts what was told from what is asked: "she feels lighter, has she lost weight?".
+    """
     dated = {i for span in linked.times for i in range(span.first, span.last)}
     first = 0
     for index, token in enumerate(linked.tokens):
-        if token.text in _ENDS and index not in dated:
+        parts = token.text == "," and _tells_and_asks(linked, first, index)
+        if parts or (token.text in _ENDS and index not in dated):
             if any(linked.tokens[i].text[0].isalnum() for i in range(first, index)):
                 yield first, index + 1
             first = index + 1
@@ -54,10 +62,23 @@ def _sentences(linked: Linked) -> Iterator[tuple[int, int]]:
         yield first, len(linked.tokens)
 
 
+def _tells_and_asks(linked: Linked, first: int, comma: int) -> bool:
+    """Whether something is measured before a comma, and after it a question opens that measures something itself."""
+    foods = {span for name in ("food_noun", "current_food", "new_food") for span in linked.cues.get(name, ())}
+    places = [hit for hit in linked.metrics if not any(a <= hit.first and hit.last <= b for a, b in foods)]
+    told = any(first <= hit.first and hit.last <= comma for hit in places)
+    return told and _opens(linked, comma + 1) and any(hit.first > comma for hit in places)
+
+
 def _asks(linked: Linked, starts_at: int, last: int) -> bool:
-    if linked.word(last - 1) == "?" or linked.word(starts_at) in linked.language.words["aux"]:
+    return linked.word(last - 1) == "?" or _opens(linked, starts_at)
+
+
+def _opens(linked: Linked, index: int) -> bool:
+    """Whether a question begins at a token: with a verb, or with a question word."""
+    if linked.word(index) in linked.language.words["aux"]:
         return True
-    return any(first == starts_at for cue in _WH for first, _ in linked.cues.get(cue, ()))
+    return any(first == index for cue in _WH for first, _ in linked.cues.get(cue, ()))
 
 
 def _has_content(linked: Linked, first: int, last: int) -> bool:
@@ -82,7 +103,8 @@ def _narrowed(linked: Linked, first: int, last: int, starts_at: int) -> Linked:
     }
     cues |= {name: linked.cues[name] for name in _WHOSE if name in linked.cues}
     metrics = tuple(hit for hit in linked.metrics if first <= hit.first and hit.last <= last)
-    told = () if any(name in cues for name in _NOT_MEASURED) else linked.metrics
+    points = "why" in cues or not any(name in cues for name in _NOT_MEASURED)
+    told = linked.metrics if points else ()
     directions = tuple(way for way in linked.directions if first <= way[0] and way[1] <= last)
     times = tuple(span for span in linked.times if first <= span.first and span.last <= last)
     return replace(
@@ -90,7 +112,7 @@ def _narrowed(linked: Linked, first: int, last: int, starts_at: int) -> Linked:
         cues=cues,
         metrics=metrics or told,
         directions=directions if metrics else linked.directions,
-        times=times or linked.times,
+        times=times or tuple(span for span in linked.times if not metrics or span.label not in _VAGUE),
         opens_at=starts_at,
         asked=(first, last),
     )

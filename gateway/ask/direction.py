@@ -57,7 +57,7 @@ def spoken_direction(linked: Linked, metric: MetricHit) -> str | None:
     """The direction a text itself gives a measured word; None where it gives none."""
     worse = tables.load().properties[metric.property].worse
     meaning = {"worse": worse, "better": _OPPOSITE.get(worse)}
-    said = [(first, last, way) for first, last, way in linked.directions if not _same_place(metric, first, last)]
+    said = [row for row in linked.directions if not _same_place(metric, *row)]
     if metric.direction is not None:
         return _OPPOSITE[metric.direction] if _turned(metric, said) else metric.direction
     if any(way == "same" and not _denied(first, said) for first, _, way in said):
@@ -73,8 +73,9 @@ def spoken_direction(linked: Linked, metric: MetricHit) -> str | None:
     return next((way for way in found if way is not None), None)
 
 
-def _same_place(metric: MetricHit, first: int, last: int) -> bool:
-    return metric.first < last and first < metric.last
+def _same_place(metric: MetricHit, first: int, last: int, way: str) -> bool:
+    """Whether a direction word is only part of what is measured; "better nights" says both."""
+    return metric.first < last and first < metric.last and way not in {"better", "worse"}
 
 
 def _denied(first: int, said: Iterable[tuple[int, int, str]]) -> bool:

@@ -283,7 +283,10 @@ def _provenance(f: Facts) -> bool:
 
 def _given(f: Facts) -> bool:
     modal = any(token.text in f.linked.language.words["modal"] for token in f.linked.tokens[:2])
-    return f.subject_med and f.has("given") and f.yes_no and not modal
+    words = f.linked.language.words
+    happened = any(token.text in words["past_aux"] | words["lasting"] for token in f.linked.tokens[:2])
+    general = not f.who.pets and not happened
+    return f.subject_med and f.has("given") and f.yes_no and not modal and not general
 
 
 def _helps(f: Facts) -> bool:
@@ -339,7 +342,9 @@ def _told(f: Facts) -> bool:
         return False
     worse = tables.load().properties[f.metric.property].worse
     said = spoken_direction(f.linked, f.metric)
-    return worse in {"up", "down"} and (said == worse or (said is None and worse == "up" and _has_verb(f)))
+    if worse not in {"up", "down"}:  # either way is a change to be explained, as with weight
+        return said in {"up", "down"}
+    return said == worse or (said is None and worse == "up" and _has_verb(f))
 
 
 def _has_verb(f: Facts) -> bool:
@@ -363,6 +368,18 @@ def _bought_new(f: Facts) -> bool:
     """Whether it is "anything new?": no product is named, and no day or amount is asked for."""
     asked = f.has("buy") and f.has("buy_new") and f.starts("buy", within=6) and not f.moved
     return asked and not f.subject_food and not f.starts("when", "how_much", "why", within=3)
+
+
+def _denies(f: Facts) -> bool:
+    """Whether it is "No, Max didn't eat Harbor": a no, a comma and another negation, of a thing on file."""
+    if f.linked.word(1) != "," or not (f.subject_food or f.subject_med) or f.wh:
+        return False
+    spans = f.linked.cues.get("negation", ())
+    return any(first == 0 for first, _ in spans) and any(first > 1 for first, _ in spans)
+
+
+def _asks_too_heavy(f: Facts) -> bool:
+    return f.has("heavy") and f.yes_no and f.measured in {None, "weight", "intake"} and not _is_causal(f)
 
 
 def _requests(f: Facts) -> bool:
@@ -404,7 +421,7 @@ def _happened(f: Facts) -> bool:
 
 RULES: tuple[Rule, ...] = (
     Rule("request", "out_of_scope", _requests),
-    Rule("correction", "correction", lambda f: f.has("correction") and not f.has("helped")),
+    Rule("correction", "correction", lambda f: (f.has("correction") and not f.has("helped")) or _denies(f)),
     Rule("why_notice", "why_notice", lambda f: f.has("notice") and f.has("why", "when", "how_much", "record")),
     Rule("provenance", "provenance", _provenance),
     Rule("bought_new", "purchases", lambda f: _bought(f) and _bought_new(f)),
@@ -454,7 +471,7 @@ RULES: tuple[Rule, ...] = (
     Rule("before_change", "before_change", _asks_before),
     Rule("overview", "overview", _asks_overview),
     Rule("well", "overview", _asks_well),
-    Rule("too_heavy", "too_heavy", lambda f: f.has("heavy") and f.yes_no and f.measured in {None, "weight", "intake"}),
+    Rule("too_heavy", "too_heavy", _asks_too_heavy),
     Rule("enough", "enough", lambda f: f.has("enough") and _measured(f) and not f.starts("why", within=2)),
     Rule("cause", "cause_check", _is_causal),
     Rule("cause_unmeasured", "cause_check", _blames_food),
@@ -484,6 +501,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "treat_given", "event_check", lambda f: "food:treat" in f.linked.targets("food") and f.has("given") and f.yes_no
     ),
+    Rule("is_it_normal", "normal_check", lambda f: _asks_normal(f) and f.yes_no and f.starts("normal", within=1)),
     Rule("normal", "normal_check", lambda f: _asks_normal(f) and not f.moved and not f.has("still")),
     Rule("told", "explain_change", _told),
     Rule("what_moves", "explain_change", lambda f: _measured(f) and f.what and f.moved and not f.has("still")),

@@ -32,12 +32,16 @@ _LIMIT_WORDS = frozenset({"max", "min"})
 
 @dataclass(frozen=True, slots=True)
 class MetricHit:
-    """A measured word: tokens ``[first, last)``, the property, and its own direction if any."""
+    """A measured word: tokens ``[first, last)``, the property, and its own direction if any.
+
+    ``faint`` words ("not herself") mean the property only where nothing else is measured.
+    """
 
     first: int
     last: int
     property: str
     direction: str | None
+    faint: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,7 +430,7 @@ def _metrics_in(
     """Measured words in text order; a frame ("hasn't touched her food") hides the words inside it."""
     hits = [_metric_hit(hit.first, hit.last, hit.target) for hit in frames if hit.kind == "metric"]
     hits = [hit for hit in hits if not any(_encloses(other, hit) for other in hits)]
-    taken = blocked | {i for hit in hits for i in range(hit.first, hit.last)}
+    taken = blocked | {i for hit in hits if not hit.faint for i in range(hit.first, hit.last)}
     for match in language.metrics.find_in(text, tokens):
         if not taken.intersection(range(match.first, match.last)):
             hits += [_metric_hit(match.first, match.last, reading.target) for reading in match.readings]
@@ -465,8 +469,8 @@ def _outside(
 
 
 def _metric_hit(first: int, last: int, target: str) -> MetricHit:
-    name, _, way = target.partition(":")
-    return MetricHit(first, last, name, way or None)
+    name, _, way = target.removeprefix("?").partition(":")
+    return MetricHit(first, last, name, way or None, faint=target.startswith("?"))
 
 
 def _encloses(other: MetricHit, hit: MetricHit) -> bool:

@@ -218,6 +218,7 @@ def _metric(linked: Linked) -> MetricHit | None:
     the same food itch"), so any other measured word goes before them.
     """
     hits = [hit for hit in linked.metrics if not _is_device_word(linked, hit)]
+    hits = [hit for hit in hits if not hit.faint] or ([] if linked.targets("own_med", "med") else hits)
     other = [hit for hit in hits if hit.property not in _FOODLIKE]
     if other:
         return next((hit for hit in other if hit.direction is not None and hit.property == other[0].property), other[0])
@@ -287,6 +288,8 @@ def _fill(
         metric = "meals"
     if intent == "quantity" and metric == "intake" and linked.has("how_often"):
         metric = "meals"
+    if intent == "quantity" and metric == "eat_rate" and facts.metric is not None and facts.metric.direction:
+        metric = "intake"  # "how much did she scoff"
     if intent == "onset" and metric == "intake" and facts.subject_food:
         metric = None
     if intent == "too_heavy":
@@ -436,6 +439,8 @@ def _window(
     dated = [span for span in spans if span.label not in {"NIGHT", "NEXT"} and not span.around]
     if intent == "onset":  # "how long has he been on it now"
         dated = [span for span in dated if span.label not in {"NOW", "RECENT"}]
+    if intent == "trend":  # "is he calmer now" is of these days
+        dated = [span for span in dated if span.label != "NOW"]
     asks_next = facts.has("due") or facts.linked.starts("when", within=1)
     if intent == "med_timing" and not dated and asks_next and not facts.linked.starts("how_much", within=2):
         return "NEXT", None

@@ -81,7 +81,7 @@ def who_is_asked(linked: Linked, household: Household, last_pet: str | None) -> 
         two_before, before = _lead(linked, first)
         pointing = plural if mention.kind == "species_plural" else definite
         pointed = before in pointing or two_before in pointing or before in _cue_words(linked, "which")
-        mine = _of_host(household, mention)
+        mine = () if _not_here_yet(linked, first) else _of_host(household, mention)
         if not pointed or not mine or linked.word(first - 1) in _cue_words(linked, "kind_of") - definite:
             hosts.add(mention.target)
         elif mention.kind == "species_plural":
@@ -100,6 +100,11 @@ def who_is_asked(linked: Linked, household: Household, last_pet: str | None) -> 
     if asked:
         return Who(("?",), True, (), tuple(sorted(asked)))
     return _by_pronoun(linked, household, last_pet, tuple(sorted(hosts)))
+
+
+def _not_here_yet(linked: Linked, index: int) -> bool:
+    """Whether it is "our new kitten", "a second dog": an animal that is asked about and does not live here."""
+    return any(a < index < b for a, b in linked.cues.get("pet_advice", ()))
 
 
 def _of_host(household: Household, mention: Mention) -> tuple[str, ...]:
