@@ -100,6 +100,7 @@ def test_no_rule_of_the_list_is_dead_or_named_twice():
         "Which food does Max get?", "How long was the visitor here?", "Did we have a visitor last week?",
         "How many pets do I have?", "Does Luna get any grain?",
         "Luna isn't eating", "What about Max's increased scratching?", "Tell me about Max",
+        "Max has been sleeping",
     ]  # fmt: skip
     fired = {ask(text).rule for text in texts}
     assert {rule.name for rule in RULES} - fired <= RARE

@@ -140,18 +140,18 @@ def _verbs_of(text: str, grammar: Grammar) -> tuple[str, ...]:
 
 def _run_together(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     """The phrase, and with "is", "have", "not" and the like run together with the word before them."""
-    found: list[tuple[str, ...]] = [()]
-    index = 0
-    while index < len(words):
-        word, following = words[index], words[index + 1] if index + 1 < len(words) else ""
-        short = None
-        if word in _LED_BY and following in {"is", "has"}:
-            short = f"{word}'s"
-        elif word in _PEOPLE and following in _SHORTENED:
-            short = f"{word}'{_SHORTENED[following]}"
-        elif following == "not" and word in _NEGATED:
-            short = _NEGATED[word]
-        whole = (word, following) if short is not None else (word,)
-        found = [(*before, *end) for before in found for end in ([whole] if short is None else [whole, (short,)])]
-        index += len(whole)
+    if len(words) < 2:
+        return (words,)
+    found = [(words[0], *rest) for rest in _run_together(words[1:])]
+    short = _shortened(words[0], words[1])
+    if short is not None:
+        found += [(short, *rest) for rest in _run_together(words[2:])]
     return tuple(found)
+
+
+def _shortened(word: str, following: str) -> str | None:
+    if word in _LED_BY and following in {"is", "has"}:
+        return f"{word}'s"
+    if word in _PEOPLE and following in _SHORTENED:
+        return f"{word}'{_SHORTENED[following]}"
+    return _NEGATED.get(word) if following == "not" else None
