@@ -67,14 +67,10 @@ def _literals() -> set[str]:
         found |= {
             node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
         }
-    for path in ROOT.glob("ontology/data/*.toml"):
+    for path in [*ROOT.glob("ontology/data/*.toml"), *ROOT.glob("knowledge/data/*.toml")]:
         if not path.name.startswith("words_"):
             found |= set(_strings(tomllib.loads(path.read_text("utf-8"))))
-    return found | {name.replace("_", " ") for name in hazards_names()}
-
-
-def hazards_names() -> list[str]:
-    return [toxin.name for toxin in hazards().toxins.values()]
+    return found | {name.replace("_", " ") for name in found} | {"care guide"}
 
 
 def _strings(value):

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gateway.ask.wording import day, first_upper, joined, pronoun
+from gateway.ask.said import Said, elsewhere, known, say, verbatim
+from gateway.ask.wording import day, joined, listed
 from gateway.dialogue import EvidenceClass, NoticeKind
 from gateway.measure.days import local_day
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from gateway.ask.causes import Candidates
     from gateway.ask.scene import Scene
     from gateway.model import Chain, Link, NearMiss, Pet, Vertex
+    from gateway.ontology.vocabulary import Rival
     from gateway.stored import TextRecord
 
 __all__ = [
@@ -61,7 +63,13 @@ def slot_words(chain: Chain) -> str:
 def near_misses(scene: Scene, draft: Draft, misses: tuple[NearMiss, ...]) -> None:
     """What changed too and did not join: without a path, at the wrong time, or known to be tolerated."""
     for miss in misses[:_NEAR_SHOWN]:
-        draft.say(NoticeKind.ABSENCE, f"{first_upper(miss.what)}{_on(scene, miss)}: {miss.reason}", slot="near_miss")
+        when = _on(scene, miss)
+        text = (
+            say("{what!u}: {reason}", what=miss.what, reason=miss.reason)
+            if when is None
+            else say("{what!u} on {when}: {reason}", what=miss.what, when=when, reason=miss.reason)
+        )
+        draft.say(NoticeKind.ABSENCE, text, slot="near_miss")
 
 
 def given_too(candidates: Candidates) -> tuple[NearMiss, ...]:
@@ -78,7 +86,8 @@ def nothing_on_file(scene: Scene, draft: Draft, candidates: Candidates, *, since
     for slot in still:
         if slot.since_ms is not None:
             since = day(local_day(slot.since_ms, scene.zones), year_of=scene.today)
-            draft.say(NoticeKind.ABSENCE, f"Food unchanged since {since} ({slot.what})", slot="food")
+            text = say("Food unchanged since {since} ({food})", since=since, food=verbatim(slot.what or ""))
+            draft.say(NoticeKind.ABSENCE, text, slot="food")
     quiet = [
         slot.name
         for slot in candidates.slots
@@ -86,15 +95,16 @@ def nothing_on_file(scene: Scene, draft: Draft, candidates: Candidates, *, since
     ]
     if quiet:
         words = joined([_SLOT_WORDS[name] for name in quiet], last="or")
-        draft.say(NoticeKind.ABSENCE, f"In the 21 days before, no {words} is on file", slot="+".join(quiet))
+        text = say("In the 21 days before, no {what} is on file", what=words)
+        draft.say(NoticeKind.ABSENCE, text, slot="+".join(quiet))
 
 
-def _on(scene: Scene, miss: NearMiss) -> str:
+def _on(scene: Scene, miss: NearMiss) -> Said | None:
     """The date of a near-miss, read from its edge's own reference; none where several edges meet in it."""
     began = miss.refs[0].key.rpartition("|")[2] if len(miss.refs) == 1 and miss.refs[0].kind == "edge" else "-"
     if not began.lstrip("-").isdecimal():
-        return ""
-    return f" on {day(local_day(int(began), scene.zones), year_of=scene.today)}"
+        return None
+    return day(local_day(int(began), scene.zones), year_of=scene.today)
 
 
 def walled(scene: Scene, draft: Draft, candidates: Candidates) -> None:
@@ -103,10 +113,11 @@ def walled(scene: Scene, draft: Draft, candidates: Candidates) -> None:
         return
     named = joined(list(dict.fromkeys(slot_words(chain) for chain in candidates.walled)))
     marks = _marks_on(scene, candidates.walled)
-    draft.say(NoticeKind.CAUTION, f"Left out because you marked it wrong: {named}. {marks}", slot="marked_wrong")
+    text = say("Left out because you marked it wrong: {what}. {undo}", what=named, undo=marks)
+    draft.say(NoticeKind.CAUTION, text, slot="marked_wrong")
 
 
-def _marks_on(scene: Scene, chains: tuple[Chain, ...]) -> str:
+def _marks_on(scene: Scene, chains: tuple[Chain, ...]) -> Said:
     edges = {ref.text for chain in chains for ref in chain.links}
     causes = {chain.cause.name for chain in chains}
     numbers = [
@@ -117,8 +128,8 @@ def _marks_on(scene: Scene, chains: tuple[Chain, ...]) -> str:
     return _undo_words(numbers)
 
 
-def _undo_words(numbers: list[int]) -> str:
-    return f"To undo: {joined([f'scentwalk undo {number}' for number in numbers])}"
+def _undo_words(numbers: list[int]) -> Said:
+    return say("To undo: {commands}", commands=joined([verbatim(f"scentwalk undo {number}") for number in numbers]))
 
 
 def marked_wrong(scene: Scene, draft: Draft, links: tuple[Link, ...]) -> None:
@@ -128,7 +139,7 @@ def marked_wrong(scene: Scene, draft: Draft, links: tuple[Link, ...]) -> None:
     if numbers:
         draft.say(
             NoticeKind.CAUTION,
-            f"Left out because you marked it wrong. {_undo_words(numbers)}",
+            say("Left out because you marked it wrong. {undo}", undo=_undo_words(numbers)),
             slot="marked_wrong",
         )
 
@@ -152,7 +163,8 @@ def rivals_not_on_file(
         missing[rival.id if rival.slot in ("vet", "none") else rival.slot] = rival.short
     named = dict(list(missing.items())[:_RIVALS_TOLD])
     if named:
-        draft.say(NoticeKind.ABSENCE, "Not on file: " + ", ".join(named.values()), slot="+".join(named))
+        text = say("Not on file: {what}", what=listed(tuple(named.values()), between=", "))
+        draft.say(NoticeKind.ABSENCE, text, slot="+".join(named))
 
 
 def _fresh(scene: Scene, entry: TextRecord) -> bool:
@@ -166,7 +178,7 @@ def _on_file(scene: Scene, draft: Draft, entry: TextRecord) -> None:
     draft.claim(
         "rival_on_file",
         EvidenceClass.RECORDED,
-        f"{first_upper(entry.title)} on {when}",
+        say("{what!u} on {when}", what=known(entry.title), when=when),
         cite="owner's log",
         refs=(entry.ref,),
         about=() if entry.pet is None else (f"pet:{entry.pet}",),
@@ -188,25 +200,35 @@ def next_steps(scene: Scene, draft: Draft, pet: Pet, sign: Vertex, chains: tuple
         if _fresh(scene, entry)
     }
     to_log = [rival for rival in rivals if rival.log is not None and rival.log not in logged]
-    steps = [f"log {'a' if 'weight' in to_log[0].short else 'the last'} {_bare(to_log[0].short)}"] if to_log else []
+    steps: list[str] = [_to_log(to_log[0])] if to_log else []
     if sign.name in _LOOK:
         steps.append(_LOOK[sign.name])
     if len({chain.cause for chain in chains}) > 1:
         steps.clear()  # rivals take the words; what a vet would ask is named as not on file
     if any(chain.slot == "food" for chain in chains):
         steps.append("ask your vet before changing food")
-    when = f"if {pronoun(pet)} seems unwell"
+    if chains and steps:
+        what = listed(steps, between=", ")
+        draft.say(NoticeKind.NEXT, say("Next: {steps}; sooner if {pet.he} seems unwell", steps=what, pet=pet))
+        return
     if chains:
-        what = f"Next: {', '.join(steps)}" if steps else "A change that lasts is worth a call to your vet"
-        draft.say(NoticeKind.NEXT, f"{what}; sooner {when}")
+        lasts = say("A change that lasts is worth a call to your vet; sooner if {pet.he} seems unwell", pet=pet)
+        draft.say(NoticeKind.NEXT, lasts)
         return
     if steps:
-        draft.say(NoticeKind.NEXT, f"Next: {joined(steps)}")
+        draft.say(NoticeKind.NEXT, say("Next: {steps}", steps=joined(steps)))
     draft.say(
         NoticeKind.NEXT,
-        f"A change without a known reason is worth a call to your vet this week; today {when} or stops eating",
+        say(
+            "A change without a known reason is worth a call to your vet this week; today if {pet.he} seems unwell or "
+            "stops eating",
+            pet=pet,
+        ),
     )
 
 
-def _bare(short: str) -> str:
-    return short.removeprefix("a recent ").removeprefix("a ")
+def _to_log(rival: Rival) -> Said:
+    """What to write down: "log the last flea treatment", "log a weight"."""
+    bare = rival.short.removeprefix("a recent ").removeprefix("a ")
+    article = "a" if "weight" in rival.short else "the last"
+    return elsewhere(f"log {article} {bare}", say("log: {what}", what=rival.short))

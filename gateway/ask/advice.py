@@ -15,9 +15,9 @@ from gateway.ask.facts import age_months
 from gateway.ask.figures import compare_window
 from gateway.ask.floors import say_floors
 from gateway.ask.lookups import last_weights
-from gateway.ask.said import Said, known, say, verbatim
-from gateway.ask.sources import cite, mentions
-from gateway.ask.wording import first_upper, joined, listed, possessive, pronoun
+from gateway.ask.said import Said, known, said, say, verbatim
+from gateway.ask.sources import as_said, cite, mentions
+from gateway.ask.wording import joined, listed
 from gateway.dialogue import EvidenceClass, NoticeKind
 from gateway.measure.days import add_days
 from gateway.model import Verdict
@@ -71,21 +71,25 @@ def need_vet(scene: Scene, draft: Draft, pet: Pet, window: Window) -> None:
     say_floors(scene, draft, pet)
     changed = [figure for figure in figures if figure.verdict in _CHANGED]
     if changed:
-        opening = "That is for a vet to say; a clear change is a reason to call this week"
+        opening = said("That is for a vet to say; a clear change is a reason to call this week")
     elif figures:
-        opening = "I can't decide that. The devices show no clear change, which rules nothing out"
+        opening = said("I can't decide that. The devices show no clear change, which rules nothing out")
     else:
-        opening = f"I can't decide that, and nothing of {pet.name} is recorded here"
+        opening = say("I can't decide that, and nothing of {pet} is recorded here", pet=pet)
     draft.say(NoticeKind.SHORT, opening, slot=None if figures else "device", device=None if figures else "tracker")
     draft.paragraph()
     for figure in changed:
-        figure_claim(scene, draft, figure, opening=first_upper(figure.observed.owner))
+        figure_claim(scene, draft, figure, opening=say("{series!u}", series=figure.observed))
     draft.paragraph()
-    draft.say(NoticeKind.ABSENCE, f"No device here sees {_UNSEEN}", slot="unseen")
+    draft.say(NoticeKind.ABSENCE, say("No device here sees {what}", what=_UNSEEN), slot="unseen")
     draft.say(
         NoticeKind.CAUTION,
-        f"Call today if {pronoun(pet)} is weak, hides, breathes oddly, has eaten nothing for a day or keeps vomiting; "
-        f"when you are unsure, call anyway{vet_phone(scene)}",
+        say(
+            "Call today if {pet.he} is weak, hides, breathes oddly, has eaten nothing for a day or keeps vomiting; "
+            "when you are unsure, call anyway{phone}",
+            pet=pet,
+            phone=vet_phone(scene),
+        ),
     )
 
 
@@ -100,7 +104,11 @@ def enough(scene: Scene, question: Question, draft: Draft, pet: Pet, window: Win
     else:
         draft.say(
             NoticeKind.SHORT,
-            f"What is enough no record says; against {possessive(pet)} own past it is {verdict_words(figure)}",
+            say(
+                "What is enough no record says; against {pet.his} own past it is {verdict}",
+                pet=pet,
+                verdict=verdict_words(figure),
+            ),
             slot="ration",
         )
         draft.paragraph()
@@ -111,7 +119,8 @@ def enough(scene: Scene, question: Question, draft: Draft, pet: Pet, window: Win
         draft.say(NoticeKind.CAUTION, "Treats and other bowls aren't counted. Weight over weeks says more than grams")
     if observed.id == "water":
         draft.say(NoticeKind.CAUTION, "Water in food and other bowls isn't counted")
-    draft.say(NoticeKind.CAUTION, f"How much {pronoun(pet)} should get is your vet's to say{vet_phone(scene)}")
+    much = say("How much {pet.he} should get is your vet's to say{phone}", pet=pet, phone=vet_phone(scene))
+    draft.say(NoticeKind.CAUTION, much)
 
 
 def too_heavy(scene: Scene, draft: Draft, pet: Pet) -> None:
@@ -128,21 +137,23 @@ def too_heavy(scene: Scene, draft: Draft, pet: Pet) -> None:
 
 def vet_summary(scene: Scene, draft: Draft, pet: Pet, window: Window) -> None:
     """Answer "what do I tell the vet?": who, what changed when, what was given, what nobody saw."""
-    draft.say(NoticeKind.SHORT, f"For the vet: {pet.name}, {signalment(scene, pet)}")
+    draft.say(NoticeKind.SHORT, say("For the vet: {pet}, {who}", pet=pet, who=signalment(scene, pet)))
     draft.paragraph()
     figures = _figures(scene, pet, window)
     changed = [figure for figure in figures if figure.verdict in _CHANGED]
     for figure in changed:
-        figure_claim(scene, draft, figure, opening=first_upper(figure.observed.owner))
+        figure_claim(scene, draft, figure, opening=say("{series!u}", series=figure.observed))
     steady = [figure for figure in figures if figure.verdict is Verdict.USUAL]
     if steady:
-        words = joined([figure.observed.words[0] for figure in steady])
+        words = joined([say("{series.word}", series=figure.observed) for figure in steady])
         draft.claim(
             "as_usual",
             EvidenceClass.MEASURED,
-            f"{first_upper(words)} as usual",
-            cite="; ".join(
-                dict.fromkeys(scene.ontology.device_kinds[d.kind].cite for figure in steady for d in figure.devices)
+            say("{what!u} as usual", what=words),
+            cite=listed(
+                tuple(
+                    dict.fromkeys(scene.ontology.device_kinds[d.kind].cite for figure in steady for d in figure.devices)
+                )
             ),
             refs=tuple(ref for figure in steady for ref in figure.refs),
             window=window,
@@ -152,7 +163,8 @@ def vet_summary(scene: Scene, draft: Draft, pet: Pet, window: Window) -> None:
     _recent_exposures(scene, draft, pet)
     last_weights(scene, draft, pet)
     draft.paragraph()
-    draft.say(NoticeKind.ABSENCE, f"Not seen by any device: {_UNSEEN}. Say what you saw yourself", slot="unseen")
+    unseen = say("Not seen by any device: {what}. Say what you saw yourself", what=_UNSEEN)
+    draft.say(NoticeKind.ABSENCE, unseen, slot="unseen")
 
 
 def _recent_exposures(scene: Scene, draft: Draft, pet: Pet) -> None:
@@ -215,7 +227,7 @@ def _trial_words(scene: Scene, draft: Draft) -> None:
             draft.claim(
                 "trial",
                 EvidenceClass.REFERENCE,
-                " ".join(entry.text.split()).rstrip("."),
+                as_said(" ".join(entry.text.split()).rstrip(".")),
                 cite=cite(scene, entry.ref),
                 refs=(entry.ref,),
                 about=("topic:elimination_diet",),
@@ -250,5 +262,5 @@ def why_notice(scene: Scene, draft: Draft) -> None:
         observed = scene.ontology.properties[known[series].property]
         figure = compare_window(scene, pet, observed, window)
         if figure is not None:
-            figure_claim(scene, draft, figure, opening=f"{pet.name}, {observed.owner}")
+            figure_claim(scene, draft, figure, opening=say("{pet}, {series}", pet=pet, series=observed))
     draft.say(NoticeKind.CAUTION, "Once in a while a week stands out by chance; one that lasts is worth a call")

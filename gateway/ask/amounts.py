@@ -13,19 +13,20 @@ from gateway.ask.change import not_captured
 from gateway.ask.figures import Total, by_night, cite_of, compare_window, is_night_label, total_of
 from gateway.ask.floors import say_floors
 from gateway.ask.latest import row_words, say_latest
-from gateway.ask.said import being
+from gateway.ask.said import Said, elsewhere, said, say, verbatim
 from gateway.ask.weighed import last_weighing, say_weighings
 from gateway.ask.wording import (
     amount,
     clock_time,
     day,
     day_range,
-    done,
-    first_upper,
+    did,
+    done_of,
     joined,
+    listed,
     per_day,
-    possessive,
     usual_of,
+    whose,
 )
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import SLOT_MS, dates_between, local_day
@@ -103,17 +104,23 @@ def part_of(scene: Scene, series: str, window: Window) -> Part:
     return Part(total, covered, tuple(refs))
 
 
-def _dates(scene: Scene, window: Window) -> str:
+def _dates(scene: Scene, window: Window) -> Said:
     """The window in words: "today (Jul 14) by 18:00", "on Jul 3", "Jul 8-14"."""
     first = day(window.first_date, year_of=scene.today)
     start, end = scene.local(window.interval.start_ms), scene.local(window.interval.end_ms)
     if window.label == "TODAY":
-        return f"today ({first}) by {clock_time(end)}"
+        return say("today ({day}) by {clock}", day=first, clock=clock_time(end))
     if window.label in ("LAST_NIGHT", "THIS_MORNING") or window.label.startswith("NIGHT:2"):
         until = day(local_day(window.interval.end_ms, scene.zones))
-        return f"from {first} {clock_time(start)} to {until} {clock_time(end)}"
+        return say(
+            "from {first} {begin} to {last} {end}",
+            first=first,
+            begin=clock_time(start),
+            last=until,
+            end=clock_time(end),
+        )
     if window.first_date == window.last_date:
-        return f"on {first}"
+        return say("on {day}", day=first)
     return day_range(window.first_date, window.last_date, year_of=scene.today)
 
 
@@ -137,7 +144,12 @@ def quantity(scene: Scene, question: Question, draft: Draft, pet: Pet, window: W
     if part.covered_ms == 0 and part.total == 0:
         draft.say(
             NoticeKind.SHORT,
-            f"Nothing was recorded of {pet.name}'s {observed.owner} {dates}; that is not zero",
+            say(
+                "Nothing was recorded of {pet}'s {series} {dates}; that is not zero",
+                pet=pet,
+                series=observed,
+                dates=dates,
+            ),
             slot=observed.id,
             device=observed.captured_by[0],
         )
@@ -172,7 +184,7 @@ def _each_night(scene: Scene, draft: Draft, pet: Pet, observed: Property, window
     total = total_of(scene, pet, at_night, nights)
     if total is None or total.aggregate.per_day is None:
         return False
-    _daily_claim(draft, total, cite_of(scene, total.devices), opening=f"{pet.name} {observed.verb} ")
+    _daily_claim(draft, total, cite_of(scene, total.devices), pet=pet)
     if observed.caveat:
         draft.say(NoticeKind.CAUTION, observed.caveat)
     return True
@@ -180,31 +192,35 @@ def _each_night(scene: Scene, draft: Draft, pet: Pet, observed: Property, window
 
 def _look_at(scene: Scene, draft: Draft, pet: Pet | None, kind: str) -> None:
     """What to do about a device that heard nothing, and that the owner's own eyes count."""
-    plain = scene.ontology.device_kinds[kind].plain
-    draft.say(NoticeKind.NEXT, f"Next: check the {plain}'s battery and place")
+    device = scene.ontology.device_kinds[kind]
+    draft.say(NoticeKind.NEXT, say("Next: check the {device}'s battery and place", device=device))
     if pet is not None:
-        draft.say(NoticeKind.CAUTION, f"What you saw of {pet.name} yourself counts, whatever the {plain} says")
+        own = say("What you saw of {pet} yourself counts, whatever the {device} says", pet=pet, device=device)
+        draft.say(NoticeKind.CAUTION, own)
 
 
-def _short(pet: Pet, observed: Property, total: int, dates: str) -> str:
+def _short(pet: Pet, observed: Property, total: int, dates: Said) -> Said:
     figure = amount(total, observed.unit)
     if observed.of_device:
-        return f"{figure} {observed.of_device} of {pet.name} {dates}"
-    if observed.unit == "count":
-        return f"{pet.name} {done(observed.verb, observed.words[0], total)} {dates}"
-    return f"{pet.name} {observed.verb} {figure} {dates}"
+        return say("{figure} {series.from} of {pet} {dates}", figure=figure, series=observed, pet=pet, dates=dates)
+    what = done_of(observed, total) if observed.unit == "count" else did(observed, figure)
+    return say("{pet} {did} {dates}", pet=pet, did=what, dates=dates)
 
 
-def _daily_claim(draft: Draft, total: Total, cite: str, *, opening: str = "") -> None:
+def _daily_claim(draft: Draft, total: Total, cite: str, *, pet: Pet | None = None) -> None:
     found = total.aggregate
     if found.per_day is None:
         return
-    each = per_day(found.per_day, found.unit)
-    text = f"{opening}{each} on {len(found.full_days)} full days"
+    rate, days = per_day(found.per_day, found.unit), len(found.full_days)
+    text = say("{rate} on {count} full days", rate=rate, count=days)
     if total.observed.night_only:
-        text = f"{opening}{amount(found.per_day, found.unit)} a night on {len(found.full_days)} nights"
+        text = say("{rate} a night on {count} nights", rate=amount(found.per_day, found.unit), count=days)
+    if pet is not None:
+        much = did(total.observed, amount(found.per_day, found.unit))
+        text = say("{pet} {did} a night on {count} nights", pet=pet, did=much, count=days)
     if found.least is not None and found.most is not None:
-        text = f"{text}, {amount(found.least, found.unit)} to {amount(found.most, found.unit)}"
+        least, most = amount(found.least, found.unit), amount(found.most, found.unit)
+        text = say("{text}, {least} to {most}", text=text, least=least, most=most)
     draft.claim(
         "per_day",
         EvidenceClass.MEASURED,
@@ -218,22 +234,27 @@ def _daily_claim(draft: Draft, total: Total, cite: str, *, opening: str = "") ->
         ),
         window=total.window,
         about=(f"pet:{total.pet.id}",),
-        rank=0 if opening else 1,
+        rank=1 if pet is None else 0,
     )
 
 
-def _visits_claim(asked: _Asked, part: Part, opening: str) -> bool:
+def _visits_claim(asked: _Asked, part: Part, opening: Said) -> bool:
     """For food and water: the opening with the visits behind the sum, which are the records to open."""
     if asked.observed.wire_kind != 3 or asked.observed.unit != "mg":
         return False
     visits = [event for event in asked.visits() if event.set_aside is None]
     if not visits:
         return False
-    each = f"{len(visits)} visits, {amount(part.total / len(visits), 'mg')} each on average"
+    each = say(
+        "{opening}, in {count} visits, {each} each on average",
+        opening=opening,
+        count=len(visits),
+        each=amount(part.total / len(visits), "mg"),
+    )
     asked.draft.claim(
         "visits",
         EvidenceClass.MEASURED,
-        f"{opening}, in {'1 visit' if len(visits) == 1 else each}",
+        say("{opening}, in 1 visit", opening=opening) if len(visits) == 1 else each,
         cite=asked.cite,
         refs=(*part.refs, *(event.ref for event in visits)),
         values=(Quantity("total", part.total, "mg"), Quantity("visits", len(visits), "count")),
@@ -252,20 +273,30 @@ def _set_aside(asked: _Asked) -> None:
     if not aside:
         return
     named = [
-        f"{day(local_day(event.start_ms, scene.zones))} {clock_time(scene.local(event.start_ms))}: {event.set_aside}"
+        say(
+            "{day} {clock}: {reason}",
+            day=day(local_day(event.start_ms, scene.zones)),
+            clock=clock_time(scene.local(event.start_ms)),
+            reason=_reason(event),
+        )
         for event in aside[:_LISTED]
     ]
-    more = "" if len(aside) <= _LISTED else f"; {len(aside) - _LISTED} more"
+    more = [] if len(aside) <= _LISTED else [say("{count} more", count=len(aside) - _LISTED)]
     asked.draft.claim(
         "set_aside",
         EvidenceClass.MEASURED,
-        f"Set aside, {'; '.join(named)}{more}",
+        say("Set aside, {named}", named=listed((*named, *more))),
         cite=asked.cite,
         refs=tuple(event.ref for event in aside),
         values=(Quantity("set_aside", sum(event.amount or 0 for event in aside), "mg"),),
         window=asked.window,
         about=(f"pet:{asked.pet.id}",),
     )
+
+
+def _reason(event: Event) -> Said:
+    """Why an event does not count: as it was stored in English, else that its record says so."""
+    return elsewhere(event.set_aside or "", say("not counted; its record says why"))
 
 
 def _uncovered(asked: _Asked, part: Part, total: Total | None) -> None:
@@ -280,10 +311,12 @@ def _uncovered(asked: _Asked, part: Part, total: Total | None) -> None:
     share = part.covered_ms / window.interval.length_ms
     if missing and window.first_date != window.last_date:
         named = joined([day(date, year_of=scene.today) for date in missing[:_LISTED]])
-        more = "" if len(missing) <= _LISTED else f" and {len(missing) - _LISTED} more"
-        asked.draft.say(NoticeKind.ABSENCE, f"Not heard enough on {named}{more}; those days are not zero", slot=slot)
+        more = "" if len(missing) <= _LISTED else say(" and {count} more", count=len(missing) - _LISTED)
+        text = say("Not heard enough on {named}{more}; those days are not zero", named=named, more=more)
+        asked.draft.say(NoticeKind.ABSENCE, text, slot=slot)
     elif share < _HEARD_WELL:
-        asked.draft.say(NoticeKind.ABSENCE, f"The device was heard for {round(100 * share)} % of that time", slot=slot)
+        text = say("The device was heard for {share} % of that time", share=round(100 * share))
+        asked.draft.say(NoticeKind.ABSENCE, text, slot=slot)
 
 
 def logged_level(scene: Scene, draft: Draft, pet: Pet, observed: Property) -> None:
@@ -301,12 +334,12 @@ def logged_level(scene: Scene, draft: Draft, pet: Pet, observed: Property) -> No
         kind = scene.ontology.device_kinds[observed.captured_by[0]]
         draft.say(
             NoticeKind.SHORT,
-            f"{pet.name}'s {being(observed.owner)} not on file",
+            say("{pet}'s {series.is} not on file", pet=pet, series=observed),
             slot=observed.id,
             device=kind.id,
         )
-        word = kind.word if kind.id != "people" else "your log"
-        draft.say(NoticeKind.ABSENCE, f"{first_upper(word)} would record it", slot=observed.id, device=kind.id)
+        would = say("{device.a!u} would record it", device=kind) if kind.id != "people" else "Your log would record it"
+        draft.say(NoticeKind.ABSENCE, would, slot=observed.id, device=kind.id)
         return
     last = entries[-1]
     assert last.at_ms is not None
@@ -314,7 +347,7 @@ def logged_level(scene: Scene, draft: Draft, pet: Pet, observed: Property) -> No
     draft.claim(
         "logged",
         EvidenceClass.RECORDED,
-        f"{first_upper(last.text)} on {when}, the last on file",
+        say("{text!u} on {when}, the last on file", text=verbatim(last.text), when=when),
         cite="owner's log",
         refs=(last.ref,),
         about=(f"pet:{pet.id}",),
@@ -339,53 +372,80 @@ def compare_pets(scene: Scene, question: Question, draft: Draft, pets: tuple[Pet
             told.append((pet, total))
     kind = scene.ontology.device_kinds[observed.captured_by[0]]
     if missing:
-        names = joined([f"{pet.name}'s" for pet in missing])
+        names = joined([whose(pet) for pet in missing])
         draft.say(
             NoticeKind.SHORT if len(told) < 2 else NoticeKind.ABSENCE,
-            f"{names} {being(observed.owner)} not recorded for these days, so they can't be compared; "
-            f"{kind.word} would capture it",
+            say(
+                "{names} {series.is} not recorded for these days, so they can't be compared; {device.a} would capture "
+                "it",
+                names=names,
+                series=observed,
+                device=kind,
+            ),
             slot=observed.id,
             device=kind.id,
         )
     if len(told) > 1:
-        order = sorted(told, key=lambda pair: (-(pair[1].aggregate.per_day or 0.0), pair[0].id))
-        first, second = order[0], order[1]
-        dates = day_range(window.first_date, window.last_date, year_of=scene.today)
-        figures = [per_day(total.aggregate.per_day or 0.0, observed.unit) for _, total in order]
-        lead = (
-            f"About the same: {first[0].name} and {second[0].name}"
-            if figures[0] == figures[1]
-            else f"{first[0].name}: {figures[0]} against {second[0].name}'s "
-            + usual_of(second[1].aggregate.per_day or 0.0, first[1].aggregate.per_day or 0.0, observed.unit)
-        )
-        source = f" {observed.of_device}" if observed.of_device else ""
-        draft.say(NoticeKind.SHORT, f"{lead}{source}, {dates}")
+        draft.say(NoticeKind.SHORT, _who_more(scene, observed, told, window))
         draft.paragraph()
     for pet, total in told:
-        found = total.aggregate
-        days = f"{len(found.full_days)} of {found.days_expected} days"
-        summed = observed.unit == "mg" and found.total is not None
-        in_all = f", {amount(found.total or 0.0, observed.unit)} in all" if summed else ""
-        draft.claim(
-            "per_day",
-            EvidenceClass.MEASURED,
-            f"{pet.name}: {per_day(found.per_day or 0.0, observed.unit)} over {days}{in_all}",
-            cite=cite_of(scene, total.devices),
-            refs=total.refs,
-            values=(
-                Quantity("per_day", round(found.per_day or 0.0, 3), f"{observed.unit}/day"),
-                Quantity("total", found.total or 0.0, observed.unit),
-                Quantity("days", len(found.full_days), "days"),
-            ),
-            window=window,
-            about=(f"pet:{pet.id}", f"series:{scene.ontology.series_id(pet.id, observed.id)}"),
-        )
+        _mean_of(scene, draft, pet, total)
         _set_aside(_Asked(scene, draft, pet, observed, window))
     _each_own_past(scene, draft, observed, tuple(pet for pet, _ in told))
     if observed.caveat:
         draft.say(NoticeKind.CAUTION, observed.caveat)
     if len({pet.species for pet, _ in told}) > 1:
         draft.say(NoticeKind.CAUTION, "Different species differ anyway, so the gap says nothing about either")
+
+
+def _who_more(scene: Scene, observed: Property, told: list[tuple[Pet, Total]], window: Window) -> Said:
+    """The two with most, side by side."""
+    order = sorted(told, key=lambda pair: (-(pair[1].aggregate.per_day or 0.0), pair[0].id))
+    first, second = order[0], order[1]
+    dates = day_range(window.first_date, window.last_date, year_of=scene.today)
+    figures = [per_day(total.aggregate.per_day or 0.0, observed.unit) for _, total in order]
+    lead = (
+        say("About the same: {one} and {other}", one=first[0], other=second[0])
+        if figures[0] == figures[1]
+        else say(
+            "{one}: {figure} against {other}'s {less}",
+            one=first[0],
+            figure=figures[0],
+            other=second[0],
+            less=usual_of(second[1].aggregate.per_day or 0.0, first[1].aggregate.per_day or 0.0, observed.unit),
+        )
+    )
+    if observed.of_device:
+        return say("{lead} {series.from}, {dates}", lead=lead, series=observed, dates=dates)
+    return say("{lead}, {dates}", lead=lead, dates=dates)
+
+
+def _mean_of(scene: Scene, draft: Draft, pet: Pet, total: Total) -> None:
+    """One pet's daily mean, with the days it stands on."""
+    found = total.aggregate
+    days = say("{used} of {expected} days", used=len(found.full_days), expected=found.days_expected)
+    summed = total.observed.unit == "mg" and found.total is not None
+    in_all = say(", {amount} in all", amount=amount(found.total or 0.0, total.observed.unit)) if summed else ""
+    draft.claim(
+        "per_day",
+        EvidenceClass.MEASURED,
+        say(
+            "{pet}: {rate} over {days}{in_all}",
+            pet=pet,
+            rate=per_day(found.per_day or 0.0, total.observed.unit),
+            days=days,
+            in_all=in_all,
+        ),
+        cite=cite_of(scene, total.devices),
+        refs=total.refs,
+        values=(
+            Quantity("per_day", round(found.per_day or 0.0, 3), f"{total.observed.unit}/day"),
+            Quantity("total", found.total or 0.0, total.observed.unit),
+            Quantity("days", len(found.full_days), "days"),
+        ),
+        window=total.window,
+        about=(f"pet:{pet.id}", f"series:{scene.ontology.series_id(pet.id, total.observed.id)}"),
+    )
 
 
 def _each_own_past(scene: Scene, draft: Draft, observed: Property, pets: tuple[Pet, ...]) -> None:
@@ -398,12 +458,15 @@ def _each_own_past(scene: Scene, draft: Draft, observed: Property, pets: tuple[P
         dates = day_range(figure.window.first_date, figure.window.last_date, year_of=scene.today)
         found, unit = figure.measured.comparison, figure.measured.unit
         gap = abs((found.now or 0.0) - (found.usual or 0.0))
-        side = {Verdict.UP: "above", Verdict.DOWN: "below"}.get(figure.verdict)
-        own = f"{amount(gap, unit)} a day {side} {possessive(pet)} usual" if side else f"as {possessive(pet)} usual"
+        rate = per_day(gap, unit)
+        own = {
+            Verdict.UP: say("{rate} above {pet.his} usual", rate=rate, pet=pet),
+            Verdict.DOWN: say("{rate} below {pet.his} usual", rate=rate, pet=pet),
+        }.get(figure.verdict, say("as {pet.his} usual", pet=pet))
         draft.claim(
             "comparison",
             EvidenceClass.MEASURED,
-            f"Against {possessive(pet)} own past {pet.name} is {own}, {dates}",
+            say("Against {pet.his} own past {pet} is {own}, {dates}", pet=pet, own=own, dates=dates),
             cite=cite_of(scene, figure.devices, figure),
             refs=figure.refs,
             values=(*figure.values(), Quantity("gap", round(gap, 3), f"{unit}/day")),
@@ -430,7 +493,12 @@ def _lifted(scene: Scene, draft: Draft, window: Window, *, device: str | None) -
         draft.claim(
             "set_aside",
             EvidenceClass.MEASURED,
-            "; ".join(f"{clock_time(scene.local(event.start_ms))}: {event.set_aside}" for event in aside[:_LISTED]),
+            listed(
+                [
+                    say("{when}: {what}", when=clock_time(scene.local(event.start_ms)), what=_reason(event))
+                    for event in aside[:_LISTED]
+                ]
+            ),
             cite=cite_of(scene, (scene.home.device(str(device)),)),
             refs=tuple(event.ref for event in aside),
             values=(Quantity("set_aside", sum(event.amount or 0 for event in aside), "mg"),),
@@ -462,7 +530,11 @@ def events_in(scene: Scene, draft: Draft, kind: str, window: Window, *, pet: Pet
         what = "refill or emptying" if kind == "refill" else word
         draft.say(
             NoticeKind.SHORT,
-            f"I can't tell: no {what} was recorded {dates}, which doesn't prove there was none",
+            say(
+                "I can't tell: no {what} was recorded {dates}, which doesn't prove there was none",
+                what=what,
+                dates=dates,
+            ),
             slot=kind,
             device="food_bowl",
         )
@@ -472,15 +544,19 @@ def events_in(scene: Scene, draft: Draft, kind: str, window: Window, *, pet: Pet
         _look_at(scene, draft, pet, "food_bowl")
         return
     shared = any(len(event.pets) > 1 for event in found)
+    rows = word.replace("visit", "visits")
     draft.say(
-        NoticeKind.SHORT, f"Yes: {len(found)} {word if len(found) == 1 else word.replace('visit', 'visits')} {dates}"
+        NoticeKind.SHORT,
+        say("Yes: 1 {row} {dates}", row=word, dates=dates)
+        if len(found) == 1
+        else say("Yes: {count} {rows} {dates}", count=len(found), rows=elsewhere(rows, said(word)), dates=dates),
     )
     total = sum(event.amount or 0 for event in found)
     times = joined([clock_time(scene.local(event.start_ms)) for event in found[-_LISTED:]])
     draft.claim(
         f"{kind}s",
         EvidenceClass.MEASURED,
-        f"At {times}, {amount(total, 'mg')} in all",
+        say("At {times}, {amount} in all", times=times, amount=amount(total, "mg")),
         cite=cite_of(scene, tuple(dict.fromkeys(scene.home.device(str(event.device)) for event in found))),
         refs=tuple(event.ref for event in found),
         values=(Quantity("count", len(found), "count"), Quantity("total", total, "mg")),

@@ -13,14 +13,14 @@ from gateway.ask.absent import marked_wrong, rivals_not_on_file, walled
 from gateway.ask.bought import say_not_given
 from gateway.ask.causes import LAG_MS
 from gateway.ask.chains import chain_claims, date_of
-from gateway.ask.change import figure_claim, how_clearly, not_captured, say_verdict
+from gateway.ask.change import figure_claim, how_clearly, not_captured, nothing_yet, say_verdict
 from gateway.ask.dated import EXPOSED, Dated, dated_in, entries_of, say_entry, short_words
 from gateway.ask.disagree import say_disagreements
 from gateway.ask.explain import Inquiry, cause_words, connection, inquire, sign_behind
 from gateway.ask.figures import compare_window
-from gateway.ask.said import is_or_are
+from gateway.ask.said import Part, Said, elsewhere, is_or_are, known, said, say, verbatim
 from gateway.ask.sources import cite, class_of, dated_by
-from gateway.ask.wording import count_word, first_upper, joined, possessive
+from gateway.ask.wording import count_word, joined
 from gateway.dialogue import NoticeKind
 from gateway.model import Interval, Verdict
 
@@ -72,18 +72,18 @@ def _holds(scene: Scene, ate: Link, subjects: tuple[str, ...]) -> bool:
     )
 
 
-def thing_words(scene: Scene, subjects: tuple[str, ...], found: tuple[Link, ...]) -> str:
+def thing_words(scene: Scene, subjects: tuple[str, ...], found: tuple[Link, ...]) -> Said:
     """What was asked about, in the household's own words."""
     names = scene.reader.vertex_labels()
-    known = {f"food:{food.id}": food.name for food in scene.home.foods}
+    foods = {f"food:{food.id}": food.name for food in scene.home.foods}
     told = [link.edge.head.name for link in found if link.edge.relation != "visited_by"]
     told = told or [s for s in subjects if not s.startswith("event:")]
-    words = [known.get(name) or names.get(name) or name.partition(":")[2].replace("_", " ") for name in told]
-    plain = [{"current": "the current food", "previous": "the food before"}.get(word, word) for word in words]
+    words = [foods.get(name) or names.get(name) or name.partition(":")[2].replace("_", " ") for name in told]
+    plain = [known({"current": "the current food", "previous": "the food before"}.get(word, word)) for word in words]
     events = [subject.partition(":")[2] for subject in subjects if subject.startswith("event:")]
     kinds = [scene.ontology.log_kinds[name] for name in events if name in scene.ontology.log_kinds]
-    plain = plain or [f"the {kind.words[0]}" for kind in kinds]
-    return joined(list(dict.fromkeys(plain)), last="or") or "that"
+    plain = plain or [elsewhere(f"the {kind.words[0]}", said(kind.words[0])) for kind in kinds] or [said("that")]
+    return joined(list(dict.fromkeys(plain)), last="or")
 
 
 # --- could it be? ------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def cause_check(scene: Scene, question: Question, draft: Draft, pet: Pet, window
         return
     figure = compare_window(scene, pet, observed, window)
     if figure is None:
-        draft.say(NoticeKind.SHORT, f"Nothing of {pet.name}'s {observed.owner} has been recorded yet", slot=observed.id)
+        draft.say(NoticeKind.SHORT, nothing_yet(pet, observed), slot=observed.id)
         return
     there = sign_behind(scene, figure, question.direction)
     if there is None:
@@ -117,7 +117,7 @@ def cause_check(scene: Scene, question: Question, draft: Draft, pet: Pet, window
 class _Asked:
     """What is blamed: in words, with its exposures, and the log entries no link stands for."""
 
-    thing: str
+    thing: Said
     found: tuple[Link, ...]
     entries: tuple[TextRecord, ...]
 
@@ -128,23 +128,28 @@ def _say_asked(scene: Scene, draft: Draft, pet: Pet, found: tuple[Link, ...], en
         say_entry(scene, draft, entry)
 
 
-def _unmeasured(scene: Scene, draft: Draft, pet: Pet, found: tuple[Link, ...], thing: str) -> None:
+def _unmeasured(scene: Scene, draft: Draft, pet: Pet, found: tuple[Link, ...], thing: Said) -> None:
     draft.say(
         NoticeKind.SHORT,
-        f"I can't tell: no device here measures that, and nothing on file links it to {thing}",
+        say("I can't tell: no device here measures that, and nothing on file links it to {thing}", thing=thing),
         slot="sign",
         device="people",
     )
     draft.paragraph()
     say_exposures(scene, draft, pet, found)
-    draft.say(NoticeKind.NEXT, f"Log each time you see it; then dates can be held against {thing}")
+    draft.say(NoticeKind.NEXT, say("Log each time you see it; then dates can be held against {thing}", thing=thing))
 
 
-def _nothing_to_blame(scene: Scene, draft: Draft, figure: Figure, asked: str | None, thing: str) -> None:
+def _nothing_to_blame(scene: Scene, draft: Draft, figure: Figure, asked: str | None, thing: Said) -> None:
     """The change is not there, or cannot be told: then nothing has to have caused it."""
     if figure.verdict is Verdict.CANNOT_TELL:
-        change = f"whether {figure.pet.name}'s {figure.observed.owner} changed at all is not clear"
-        draft.say(NoticeKind.SHORT, f"I can't tell that of {thing}: {change}", slot=figure.observed.id)
+        text = say(
+            "I can't tell that of {thing}: whether {pet}'s {series} changed at all is not clear",
+            thing=thing,
+            pet=figure.pet,
+            series=figure.observed,
+        )
+        draft.say(NoticeKind.SHORT, text, slot=figure.observed.id)
         draft.paragraph()
         say_verdict(scene, draft, figure, asked)
         draft.paragraph()
@@ -152,7 +157,13 @@ def _nothing_to_blame(scene: Scene, draft: Draft, figure: Figure, asked: str | N
     way = {"up": "rise", "down": "drop"}.get(asked or "", "change")
     draft.say(
         NoticeKind.PREMISE,
-        f"No {way} shows in {figure.pet.name}'s {figure.observed.owner}, so there is nothing here to blame on {thing}",
+        say(
+            "No {way} shows in {pet}'s {series}, so there is nothing here to blame on {thing}",
+            way=way,
+            pet=figure.pet,
+            series=figure.observed,
+            thing=thing,
+        ),
         slot=figure.observed.id,
     )
     draft.paragraph()
@@ -185,7 +196,7 @@ def _judge(scene: Scene, draft: Draft, figure: Figure, inquiry: Inquiry, asked: 
     if others:
         named = joined([cause_words(scene, chains[0]) for chains in others])
         lead = "Against it alone, in the same weeks" if mine else "What your sources do link to it, in the same weeks"
-        draft.say(NoticeKind.ABSENCE, f"{lead}: {named}", slot="rival")
+        draft.say(NoticeKind.ABSENCE, say("{lead}: {what}", lead=lead, what=named), slot="rival")
     walled(scene, draft, inquiry.candidates)
     told = frozenset(chain.slot for chain in connected.chains)
     rivals_not_on_file(scene, draft, pet, inquiry.sign, told=told)
@@ -201,30 +212,54 @@ def _opening(
     *,
     mine: list[tuple[Chain, ...]],
     blocked: list[Chain],
-) -> str:
+) -> Said:
     """What is said of the thing asked about first: it may, it does not fit, it is not on file, it was marked wrong."""
-    what, his, thing = figure.observed.owner, possessive(figure.pet), asked.thing
-    rose = f"{his} {what} is {how_clearly(figure)} {inquiry.way}"
+    thing, of = asked.thing, say("{pet.his} {series}", pet=figure.pet, series=figure.observed)
     if mine:
-        chain = mine[0][0]
-        moved = "rose" if inquiry.way == "up" else "fell"
-        what_changed = cause_words(scene, chain)
-        if chain.slot in ("food", "place"):
-            return f"It may: {what_changed} came before {his} {what} {moved}. That is no proof"
-        return f"It may: {what_changed}, and then {his} {what} {moved}. That is no proof"
+        return _it_may(scene, figure, mine[0][0], up=inquiry.way == "up")
+    rose = _rose(figure, up=inquiry.way == "up")
     if blocked:
-        return f"You marked the link to {thing} wrong, so it is left out; {rose}"
+        return say("You marked the link to {thing} wrong, so it is left out; {rose}", thing=thing, rose=rose)
     if not asked.found and not asked.entries:
-        if thing.startswith("the "):
-            bare = thing.removeprefix("the ")
-            return f"I can't tell: no {bare} {is_or_are([bare])} on file for {figure.pet.name}; {rose}"
-        return f"I can't tell: nothing on file says when {figure.pet.name} had {thing}; {rose}"
+        return _not_on_file(figure.pet, thing, rose)
     when, reason = _unlinked(scene, inquiry, asked)
-    told = reason.replace("the sign", f"{his} {what}")
-    return f"{first_upper(thing)} {when}, {told}" if when else f"{first_upper(thing)} doesn't fit: {told}; {rose}"
+    told = elsewhere(reason.replace("the sign", of), reason)
+    if when is not None:
+        return say("{what!u} {when}, {reason}", what=thing, when=when, reason=told)
+    return say("{what!u} doesn't fit: {reason}; {rose}", what=thing, reason=told, rose=rose)
 
 
-def _unlinked(scene: Scene, inquiry: Inquiry, asked: _Asked) -> tuple[str, str]:
+def _rose(figure: Figure, *, up: bool) -> Said:
+    parts: dict[str, Part] = {"pet": figure.pet, "series": figure.observed, "how": how_clearly(figure)}
+    if up:
+        return say("{pet.his} {series} is {how} up", **parts)
+    return say("{pet.his} {series} is {how} down", **parts)
+
+
+def _it_may(scene: Scene, figure: Figure, chain: Chain, *, up: bool) -> Said:
+    """The named thing came before: "It may: the food on Jul 5 came before his scratching rose"."""
+    parts: dict[str, Part] = {
+        "change": cause_words(scene, chain),
+        "pet": figure.pet,
+        "series": figure.observed,
+        "moved": "rose" if up else "fell",
+    }
+    if chain.slot in ("food", "place"):
+        return say("It may: {change} came before {pet.his} {series} {moved}. That is no proof", **parts)
+    return say("It may: {change}, and then {pet.his} {series} {moved}. That is no proof", **parts)
+
+
+def _not_on_file(pet: Pet, thing: Said, rose: Said) -> Said:
+    if not thing.startswith("the "):
+        return say("I can't tell: nothing on file says when {pet} had {thing}; {rose}", pet=pet, thing=thing, rose=rose)
+    bare = thing.removeprefix("the ")
+    what = elsewhere(bare, thing)
+    if is_or_are([bare]) == "is":
+        return say("I can't tell: no {what} is on file for {pet}; {rose}", what=what, pet=pet, rose=rose)
+    return say("I can't tell: no {what} are on file for {pet}; {rose}", what=what, pet=pet, rose=rose)
+
+
+def _unlinked(scene: Scene, inquiry: Inquiry, asked: _Asked) -> tuple[Said | None, Said]:
     """(when it began, if in time; why it is no candidate) for a thing without a chain to the sign."""
     since, until = inquiry.began.start_ms - LAG_MS, inquiry.began.end_ms
     moments: list[tuple[int, str, RecordRef]] = [
@@ -234,21 +269,31 @@ def _unlinked(scene: Scene, inquiry: Inquiry, asked: _Asked) -> tuple[str, str]:
     ]
     moments += [(entry.at_ms, "was on", entry.ref) for entry in asked.entries if entry.at_ms is not None]
     refs = {ref for _, _, ref in moments}
-    near = next((miss.reason for miss in inquiry.candidates.near_misses if refs & set(miss.refs)), None)
+    near = next((_line(miss.reason) for miss in inquiry.candidates.near_misses if refs & set(miss.refs)), None)
     in_time = [moment for moment in moments if since <= moment[0] <= until]
     if in_time:
         at_ms, began, _ = max(in_time)
         plain = near is None or near.startswith("nothing")
-        reason = "nothing in your sources links it to the sign" if near is None else near
-        when = f"{began} {date_of(scene, at_ms)}"
-        return (f"{when}, in time", f"but {reason}, which is no proof against it") if plain else ("", reason)
+        reason = said("nothing in your sources links it to the sign") if near is None else near
+        if not plain:
+            return None, reason
+        when = say("{began} {day}, in time", began=began, day=date_of(scene, at_ms))
+        return when, say("but {reason}, which is no proof against it", reason=reason)
     if near is not None:
-        return "", near
+        return None, near
     if moments:
         at_ms, began, _ = min(moments) if min(moments)[0] > until else max(moments)
-        order = "after the sign began" if at_ms > until else "more than three weeks before the sign began"
-        return "", f"it {began} {date_of(scene, at_ms)}, {order}"
-    return "", "nothing on file links the two, and that is no proof against it"
+        if at_ms > until:
+            return None, say("it {began} {day}, after the sign began", began=began, day=date_of(scene, at_ms))
+        before = say(
+            "it {began} {day}, more than three weeks before the sign began", began=began, day=date_of(scene, at_ms)
+        )
+        return None, before
+    return None, said("nothing on file links the two, and that is no proof against it")
+
+
+def _line(reason: str) -> Said:
+    return reason if isinstance(reason, Said) else said(reason)
 
 
 def say_exposures(scene: Scene, draft: Draft, pet: Pet, found: tuple[Link, ...]) -> None:
@@ -263,7 +308,7 @@ def say_exposures(scene: Scene, draft: Draft, pet: Pet, found: tuple[Link, ...])
         draft.claim(
             "exposure",
             class_of(piece.record),
-            f"{first_upper(name)} {_span(scene, link)}",
+            say("{what!u} {span}", what=known(name), span=_span(scene, link)),
             cite=cite(scene, piece.record),
             refs=(piece.record, *_ended_by(scene, link)),
             about=(f"pet:{pet.id}", link.edge.head.name),
@@ -278,18 +323,15 @@ def _ended_by(scene: Scene, link: Link) -> tuple[RecordRef, ...]:
     return tuple(fed.ref for fed in scene.reader.feedings(scene.home, pet) if fed.start_ms == ended)
 
 
-def _span(scene: Scene, link: Link) -> str:
+def _span(scene: Scene, link: Link) -> Said:
     start, end = link.edge.valid_from_ms, link.edge.valid_to_ms
     if start is None:
-        return "" if end is None else f"until {date_of(scene, end)}"
+        return verbatim("") if end is None else say("until {day}", day=date_of(scene, end))
     if (end is None or end > scene.now_ms) and link.edge.relation != "visited_by":
-        return f"since {date_of(scene, start)}"
-    one_day = end is None or end - start <= _DAY_MS
-    return (
-        f"on {date_of(scene, start)}"
-        if end is None or one_day
-        else f"from {date_of(scene, start)} to {date_of(scene, end)}"
-    )
+        return say("since {day}", day=date_of(scene, start))
+    if end is None or end - start <= _DAY_MS:
+        return say("on {day}", day=date_of(scene, start))
+    return say("from {first} to {last}", first=date_of(scene, start), last=date_of(scene, end))
 
 
 # --- what changed before? ----------------------------------------------------------------------------
@@ -310,7 +352,8 @@ def before_change(scene: Scene, question: Question, draft: Draft, pet: Pet, wind
         return
     if figure is None or there is None:
         if figure is None:
-            draft.say(NoticeKind.SHORT, f"Nothing of that has been recorded of {pet.name} yet", slot="series")
+            text = say("Nothing of that has been recorded of {pet} yet", pet=pet)
+            draft.say(NoticeKind.SHORT, text, slot="series")
         else:
             say_verdict(scene, draft, figure, question.direction)
         return
@@ -324,8 +367,11 @@ def _changes_before(scene: Scene, draft: Draft, figure: Figure, inquiry: Inquiry
     after = [one for one in moved if one.at_ms > inquiry.began.end_ms]
     draft.near_misses.extend(inquiry.candidates.near_misses)
     draft.chain.extend(inquiry.connected.edges)
-    opening = f"{_counted(scene, before)} in the three weeks before it"
-    draft.say(NoticeKind.SHORT, f"{opening}. Since it began: {_named(scene, after)}" if after else opening)
+    opening = say("{what} in the three weeks before it", what=_counted(scene, before))
+    draft.say(
+        NoticeKind.SHORT,
+        say("{opening}. Since it began: {what}", opening=opening, what=_named(scene, after)) if after else opening,
+    )
     draft.paragraph()
     _say_dated(scene, draft, figure.pet, moved)
     draft.paragraph()
@@ -334,7 +380,7 @@ def _changes_before(scene: Scene, draft: Draft, figure: Figure, inquiry: Inquiry
     quiet = [slot.name for slot in inquiry.candidates.slots if slot.state == "not_recorded"]
     if quiet:
         words = joined([_SLOTS[name] for name in quiet], last="or")
-        draft.say(NoticeKind.ABSENCE, f"Nothing at all is on file about {words}", slot="+".join(quiet))
+        draft.say(NoticeKind.ABSENCE, say("Nothing at all is on file about {what}", what=words), slot="+".join(quiet))
     if moved:
         draft.say(NoticeKind.CAUTION, "What came before is not thereby the cause")
 
@@ -342,27 +388,32 @@ def _changes_before(scene: Scene, draft: Draft, figure: Figure, inquiry: Inquiry
 def _changes_lately(scene: Scene, draft: Draft, pet: Pet) -> None:
     """What is on file of the last three weeks, where no measured change is asked about."""
     moved = dated_in(scene, pet, Interval(scene.now_ms - LAG_MS, scene.now_ms))
-    draft.say(NoticeKind.SHORT, f"{_counted(scene, list(moved))} in the last three weeks")
+    draft.say(NoticeKind.SHORT, say("{what} in the last three weeks", what=_counted(scene, list(moved))))
     draft.paragraph()
     _say_dated(scene, draft, pet, moved)
 
 
-def _counted(scene: Scene, moved: list[Dated]) -> str:
+def _counted(scene: Scene, moved: list[Dated]) -> Said:
     if not moved:
-        return "Nothing is on file"
-    count = "One thing is" if len(moved) == 1 else f"{first_upper(count_word(len(moved)))} things are"
-    return f"{count} on file, {_named(scene, moved)}," if len(moved) <= _SHOWN else f"{count} on file"
+        return said("Nothing is on file")
+    count = (
+        said("One thing is on file")
+        if len(moved) == 1
+        else say("{count!u} things are on file", count=count_word(len(moved)))
+    )
+    return say("{count}, {what},", count=count, what=_named(scene, moved)) if len(moved) <= _SHOWN else count
 
 
-def _named(scene: Scene, moved: list[Dated]) -> str:
+def _named(scene: Scene, moved: list[Dated]) -> Said:
     if len(moved) > _SHOWN:
-        return f"{count_word(len(moved))} things"
+        return say("{count} things", count=count_word(len(moved)))
     return joined([short_words(scene, one) for one in moved])
 
 
 def _say_dated(scene: Scene, draft: Draft, pet: Pet, moved: tuple[Dated, ...]) -> None:
     if len(moved) > _MOST:
-        draft.say(NoticeKind.ABSENCE, f"The latest {count_word(_MOST)} of them here", slot="record")
+        latest = say("The latest {count} of them here", count=count_word(_MOST))
+        draft.say(NoticeKind.ABSENCE, latest, slot="record")
     for one in moved[-_MOST:]:
         say_exposures(scene, draft, pet, one.links)
         if one.entry is not None:
@@ -387,9 +438,11 @@ def _food_before(scene: Scene, draft: Draft, pet: Pet) -> None:
         if link.edge.relation == "ate" and link.edge.valid_to_ms is not None and link.edge.valid_to_ms <= scene.now_ms
     ]
     if not ate:
-        draft.say(NoticeKind.SHORT, f"What {pet.name} was given before is not on file", slot="food", device="food_bowl")
+        text = say("What {pet} was given before is not on file", pet=pet)
+        draft.say(NoticeKind.SHORT, text, slot="food", device="food_bowl")
         draft.say(NoticeKind.ABSENCE, "Picking the bag at the bowl, or a log entry, records it", slot="food")
         return
     names = scene.reader.vertex_labels()
-    draft.say(NoticeKind.SHORT, names.get(ate[-1].edge.head.name, ate[-1].edge.head.name.partition(":")[2]))
+    name = names.get(ate[-1].edge.head.name, ate[-1].edge.head.name.partition(":")[2])
+    draft.say(NoticeKind.SHORT, verbatim(name))
     say_exposures(scene, draft, pet, tuple(ate[-1:]))

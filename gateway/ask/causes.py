@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from gateway.ask.said import Said, known, say, verbatim
 from gateway.graph.adjacency import is_live
 from gateway.model import Chain, NearMiss
 
@@ -119,7 +120,7 @@ class _Search:
             return False
         denial = next((found for link in links if (found := self._denial(link)) is not None), None)
         if denial is not None:
-            self.near.append(self._denied(denial, links[0], what or self.paths.name(cause)))
+            self.near.append(self._denied(denial, links[0], what or known(self.paths.name(cause))))
             return True
         chain = Chain(
             cause=cause,
@@ -150,8 +151,12 @@ class _Search:
         return any(link.edge.head == group for link in self.paths.of(member, "is_a"))
 
     def _denied(self, denial: Link, exposure: Link, what: str) -> NearMiss:
-        says = "is recorded as tolerated" if denial.edge.relation == "tolerates" else "was ruled out"
-        reason = f"{self.paths.name(denial.edge.head)} {says}"
+        name = known(self.paths.name(denial.edge.head))
+        reason = (
+            say("{what} is recorded as tolerated", what=name)
+            if denial.edge.relation == "tolerates"
+            else say("{what} was ruled out", what=name)
+        )
         return NearMiss(what=what, reason=reason, refs=(denial.edge.ref, exposure.edge.ref))
 
 
@@ -225,7 +230,7 @@ def _new_food(search: _Search) -> None:
             continue  # the first food on file, long before: nothing changed
         if not search.in_time(changed):
             if changed > search.onset.start_ms - LAG_MS:
-                search.near.append(_mistimed(search, f"food changed to {food}", changed, ate))
+                search.near.append(_mistimed(search, _changed_to(food), changed, ate))
             continue
         listed = list(search.paths.of(ate.edge.head, "contains", "may_contain"))
         reached = [_by_source(search, ate, held, believed) for held in listed]
@@ -236,7 +241,11 @@ def _new_food(search: _Search) -> None:
             if listed
             else "its label is not on file, so what is in it is not known"
         )
-        search.near.append(NearMiss(what=f"food changed to {food}", reason=reason, refs=(ate.edge.ref,)))
+        search.near.append(NearMiss(what=_changed_to(food), reason=reason, refs=(ate.edge.ref,)))
+
+
+def _changed_to(food: str) -> Said:
+    return say("food changed to {food}", food=verbatim(food))
 
 
 def _by_source(search: _Search, ate: Link, held: Link, believed: list[Link]) -> bool:
@@ -252,7 +261,7 @@ def _by_source(search: _Search, ate: Link, held: Link, believed: list[Link]) -> 
                 slot="food",
                 changed_ms=_start(ate),
                 change="started",
-                what=f"food changed to {food}",
+                what=_changed_to(food),
             )
             for tail in tails
         ]
@@ -260,8 +269,8 @@ def _by_source(search: _Search, ate: Link, held: Link, believed: list[Link]) -> 
     if tails:
         search.near.append(
             NearMiss(
-                what=f"{search.paths.name(source)} in {food}",
-                reason=f"in both foods: {search.paths.name(earlier.edge.head)} held it too",
+                what=say("{what} in {food}", what=known(search.paths.name(source)), food=verbatim(food)),
+                reason=say("in both foods: {old} held it too", old=verbatim(search.paths.name(earlier.edge.head))),
                 refs=(held.edge.ref, earlier.edge.ref),
             )
         )
@@ -365,7 +374,7 @@ def _ended_treatment(search: _Search) -> None:
         if ended is None or ended > search.now_ms:
             continue
         slot = "parasite" if treatment.edge.relation == "treated_with" else "medicine"
-        what = search.paths.name(treatment.edge.head)
+        what = say("{what} ran out", what=known(search.paths.name(treatment.edge.head)))
         paths = [
             (treatment, keeps, shows)
             for keeps in search.paths.of(treatment.edge.head, "treats", "prevents")
@@ -375,11 +384,11 @@ def _ended_treatment(search: _Search) -> None:
         ]
         if not search.in_time(ended):
             if paths and ended > search.onset.start_ms - LAG_MS:
-                search.near.append(_mistimed(search, f"{what} ran out", ended, treatment))
+                search.near.append(_mistimed(search, what, ended, treatment))
             continue
         for path in paths:
             cause = treatment.edge.head
-            search.add(path, cause=cause, slot=slot, changed_ms=ended, change="ended", what=f"{what} ran out")
+            search.add(path, cause=cause, slot=slot, changed_ms=ended, change="ended", what=what)
 
 
 def _renewed(search: _Search, keeps: Link, treatment: Link, given: list[Link], ended_ms: int) -> bool:
@@ -406,7 +415,7 @@ def _guards(search: _Search, medicine: Vertex, condition: Vertex) -> bool:
 def _places_and_visitors(search: _Search) -> None:
     for relation, slot in (("was_at", "place"), ("visited_by", "visitor")):
         for link in sorted(search.paths.of(search.pet, relation), key=_start):
-            changed, what = _exposed_ms(search, link), search.paths.name(link.edge.head)
+            changed, what = _exposed_ms(search, link), known(search.paths.name(link.edge.head))
             if changed is None:
                 continue
             kinds = [(), *((kind,) for kind in search.paths.of(link.edge.head, "of_kind"))]

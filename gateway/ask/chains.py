@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gateway.ask.sources import cite, class_of, dated_by, first_of, quoted
-from gateway.ask.wording import day, first_upper
+from gateway.ask.said import Said, known, say, verbatim
+from gateway.ask.sources import as_said, cite, class_of, dated_by, first_of, quoted
+from gateway.ask.wording import day
 from gateway.dialogue import EvidenceClass, NoticeKind
 from gateway.graph.adjacency import is_live
 from gateway.measure.days import local_day
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["chain_claims", "date_of"]
 
 
-def date_of(scene: Scene, at_ms: int) -> str:
+def date_of(scene: Scene, at_ms: int) -> Said:
     """An instant's local day in words."""
     return day(local_day(at_ms, scene.zones), year_of=scene.today)
 
@@ -87,16 +88,19 @@ def _exposure_claim(scene: Scene, draft: Draft, chain: Chain, link: Link, rank: 
             for period in scene.reader.feedings(scene.home, link.edge.tail.name.partition(":")[2])
             if period.start_ms < chain.changed_ms
         ]
-        text = f"{name} replaced {before[-1].name} on {when}" if before else f"{name} began on {when}"
+        text = (
+            say("{what} replaced {old} on {when}", what=verbatim(name), old=verbatim(before[-1].name), when=when)
+            if before
+            else say("{what} began on {when}", what=verbatim(name), when=when)
+        )
         refs = (*refs, *((before[-1].ref,) if before else ()))
     elif chain.change == "ended":
-        text = (
-            f"{first_upper(name)} given {date_of(scene, link.edge.valid_from_ms or chain.changed_ms)} ran out on {when}"
-        )
+        given = date_of(scene, link.edge.valid_from_ms or chain.changed_ms)
+        text = say("{what!u} given {given} ran out on {when}", what=known(name), given=given, when=when)
     elif chain.instrument:
-        text = f"{first_upper(name)} has been in use since {when}"
+        text = say("{what!u} has been in use since {when}", what=known(name), when=when)
     else:
-        text = f"{first_upper(name)} on {when}"
+        text = say("{what!u} on {when}", what=known(name), when=when)
     return draft.claim(
         f"{chain.slot}_change",
         class_of(piece.record),
@@ -117,7 +121,9 @@ def _label_claims(scene: Scene, draft: Draft, along: tuple[Link, ...], rank: int
     species = scene.reader.vertex_labels().get(held.edge.head.name, held.edge.head.name.partition(":")[2])
     may = held.edge.relation == "may_contain"
     words = quoted(scene, piece).lower()
-    text = f"Its label lists {words}" + (f", which may contain {species}" if may and species not in words else "")
+    text = say("Its label lists {words}", words=verbatim(words))
+    if may and species not in words:
+        text = say("{text}, which may contain {what}", text=text, what=known(species))
     found: list[str | None] = [
         draft.claim(
             "label_lists",
@@ -138,15 +144,16 @@ def _label_claims(scene: Scene, draft: Draft, along: tuple[Link, ...], rank: int
         return found
     label = scene.reader.label_of(before[-1].code)
     if label is None:
-        draft.say(
-            NoticeKind.ABSENCE, f"The label of {before[-1].name} is not on file, so whether it is new can't be told"
+        text = say(
+            "The label of {food} is not on file, so whether it is new can't be told", food=verbatim(before[-1].name)
         )
+        draft.say(NoticeKind.ABSENCE, text)
         return found
     found.append(
         draft.claim(
             "label_lists_none",
             EvidenceClass.REFERENCE,
-            f"The old label lists no {species}",
+            say("The old label lists no {what}", what=known(species)),
             cite="product data",
             refs=(label,),
             about=(f"food:{before[-1].food}", held.edge.head.name),
@@ -167,7 +174,7 @@ def _source_claim(scene: Scene, draft: Draft, link: Link, rank: int) -> str | No
     return draft.claim(
         link.edge.relation.partition("[")[0],
         class_of(piece.record),
-        text if piece.record.kind != "note" else f'"{text}"',
+        as_said(text) if piece.record.kind != "note" else say('"{text}"', text=text),
         cite=cite(scene, piece.record),
         refs=(piece.record,),
         about=(link.edge.tail.name, link.edge.head.name),

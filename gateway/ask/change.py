@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from gateway.ask.energy import same_energy
 from gateway.ask.figures import Figure, also_text, change_text, cite_of, compare_window, is_night_label
 from gateway.ask.gaps import say_gap
-from gateway.ask.said import being, is_or_are
+from gateway.ask.said import Part, Said, elsewhere, is_or_are, say, verbatim
 from gateway.ask.thin import say_thin
 from gateway.ask.weighed import say_weighings
-from gateway.ask.wording import day, day_range, first_upper, joined, per_day, percent, possessive
+from gateway.ask.wording import day, day_range, first_upper, joined, listed, per_day, percent
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import add_days
 from gateway.measure.outlook import outlook
@@ -36,8 +36,10 @@ __all__ = [
     "if_seen",
     "name_unclear",
     "not_captured",
+    "nothing_yet",
     "say_verdict",
     "verdict_words",
+    "yes",
 ]
 
 _WIDER_DAYS = (14, 28, 90)
@@ -59,11 +61,12 @@ def not_captured(scene: Scene, draft: Draft, pet: Pet, observed: Property) -> bo
     kind = scene.ontology.device_kinds[observed.captured_by[0]]
     draft.say(
         NoticeKind.SHORT,
-        f"{pet.name}'s {being(observed.owner)} not recorded here, so whether it changed can't be told",
+        say("{pet}'s {series.is} not recorded here, so whether it changed can't be told", pet=pet, series=observed),
         slot=observed.id,
         device=kind.id,
     )
-    draft.say(NoticeKind.ABSENCE, f"{first_upper(kind.word)} would capture it", slot=observed.id, device=kind.id)
+    would = say("{device.a!u} would capture it", device=kind)
+    draft.say(NoticeKind.ABSENCE, would, slot=observed.id, device=kind.id)
     if scene.reader.first_date(scene.ontology.series_id(pet.id, observed.id)) is not None:
         draft.say(NoticeKind.ABSENCE, "It was recorded earlier, but no such device serves the pet now")
     return True
@@ -77,8 +80,13 @@ def figure_seen(scene: Scene, draft: Draft, pet: Pet, observed: Property, window
         return None
     figure = compare_window(scene, pet, observed, window)
     if figure is None:
-        draft.say(NoticeKind.SHORT, f"Nothing of {pet.name}'s {observed.owner} has been recorded yet", slot=observed.id)
+        draft.say(NoticeKind.SHORT, nothing_yet(pet, observed), slot=observed.id)
     return figure
+
+
+def nothing_yet(pet: Pet, observed: Property) -> Said:
+    """That a property of a pet has no record at all yet."""
+    return say("Nothing of {pet}'s {series} has been recorded yet", pet=pet, series=observed)
 
 
 def _shared(scene: Scene, draft: Draft, pet: Pet, observed: Property) -> bool:
@@ -88,17 +96,23 @@ def _shared(scene: Scene, draft: Draft, pet: Pet, observed: Property) -> bool:
         return False
     device = devices[0]
     sharing = sorted(scene.home.bindings_at(device.id, scene.now_ms))
-    names = joined([scene.home.pet(one).name for one in sharing])
-    plain = scene.ontology.device_kinds[device.kind].plain
+    names = joined([verbatim(scene.home.pet(one).name) for one in sharing])
+    kind = scene.ontology.device_kinds[device.kind]
     draft.say(
         NoticeKind.SHORT,
-        f"I can't tell {pet.name}'s share: {names} use one {plain}, which doesn't know whose visit it was",
+        say(
+            "I can't tell {pet}'s share: {names} use one {device}, which doesn't know whose visit it was",
+            pet=pet,
+            names=names,
+            device=kind,
+        ),
         slot="whose",
         device=device.kind,
     )
     draft.paragraph()
     _all_of_them(scene, draft, sharing, observed, device)
-    draft.say(NoticeKind.NEXT, f"A {plain} for each, or one that tells them apart, would record it", slot="whose")
+    apart = say("A {device} for each, or one that tells them apart, would record it", device=kind)
+    draft.say(NoticeKind.NEXT, apart, slot="whose")
     return True
 
 
@@ -114,8 +128,12 @@ def _all_of_them(scene: Scene, draft: Draft, sharing: list[str], observed: Prope
     draft.claim(
         "shared_total",
         EvidenceClass.MEASURED,
-        f"All together {per_day(mean, observed.unit)} on {len(full)} full days, "
-        f"{day_range(full[0].date, full[-1].date, year_of=scene.today)}",
+        say(
+            "All together {rate} on {count} full days, {dates}",
+            rate=per_day(mean, observed.unit),
+            count=len(full),
+            dates=day_range(full[0].date, full[-1].date, year_of=scene.today),
+        ),
         cite=scene.ontology.device_kinds[device.kind].cite,
         refs=tuple(row.ref for row in full),
         values=(Quantity("per_day", round(mean, 3), f"{observed.unit}/day"), Quantity("days", len(full), "days")),
@@ -135,8 +153,13 @@ def how_clearly(figure: Figure) -> str:
 def verdict_words(figure: Figure) -> str:
     """The verdict as one bare phrase: "clearly up", "as usual"."""
     if figure.verdict in _WAY:
-        return f"{how_clearly(figure)} {_WAY[figure.verdict]}"
+        return _moved(figure, up=figure.verdict is Verdict.UP)
     return "as usual" if figure.verdict is Verdict.USUAL else "not clear"
+
+
+def _moved(figure: Figure, *, up: bool) -> Said:
+    how = how_clearly(figure)
+    return say("{how} up", how=how) if up else say("{how} down", how=how)
 
 
 def figure_claim(
@@ -150,20 +173,19 @@ def figure_claim(
     refs, values = figure.refs, figure.values()
     if not refs:
         return None
-    text = change_text(figure, year_of=scene.today)
-    if opening:
-        text = f"{opening}: {text}"
+    told = change_text(figure, year_of=scene.today)
+    text = [say("{opening}: {text}", opening=opening, text=told) if opening else told]
     if figure.measured.unit == "kcal":
-        text = f"{text}; counted as energy, because the food changed"
+        text.append(say("counted as energy, because the food changed"))
     if ranked and (often := _how_often(figure)):
-        text = f"{text}; {often}"
+        text.append(often)
         refs, values = (*refs, *figure.past_refs), (*values, *figure.rank())
     if not opening and (visible := _visible(figure)):
-        text = f"{text}; {visible}"
+        text.append(visible)
     return draft.claim(
         "comparison",
         EvidenceClass.MEASURED,
-        first_upper(text),
+        first_upper(listed(text)),
         cite=cite_of(scene, figure.devices, figure) or "device",
         refs=refs,
         values=values,
@@ -173,29 +195,44 @@ def figure_claim(
     )
 
 
-def _how_often(figure: Figure) -> str:
+def _how_often(figure: Figure) -> Said | None:
     """How the window stands among the pet's own past ones: "3 of his last 26 weeks were as high"."""
     comparison = figure.measured.comparison
     if comparison.rank is None or comparison.rank_of is None or comparison.change is None:
-        return ""
+        return None
     if comparison.rank_of < _RANKED_FROM:
-        return ""
+        return None
     high = comparison.change > 0
     alike = comparison.rank_of - comparison.rank if high else comparison.rank
     word = "weeks" if comparison.days_expected == _WEEK_DAYS else "stretches"
-    past = f"{possessive(figure.pet)} last {comparison.rank_of} comparable {word}"
     if alike == 0:
-        return f"{'higher' if high else 'lower'} than all of {past}"
-    return f"{alike} of {past} {'was' if alike == 1 else 'were'} as {'high' if high else 'low'}"
+        past: dict[str, Part] = {"pet": figure.pet, "count": comparison.rank_of, "stretches": word}
+        if high:
+            return say("higher than all of {pet.his} last {count} comparable {stretches}", **past)
+        return say("lower than all of {pet.his} last {count} comparable {stretches}", **past)
+    return _alike(figure.pet, alike, comparison.rank_of, word, high=high)
 
 
-def _visible(figure: Figure) -> str:
+def _alike(pet: Pet, alike: int, count: int, word: str, *, high: bool) -> Said:
+    past: dict[str, Part] = {"alike": alike, "pet": pet, "count": count, "stretches": word}
+    if alike == 1 and high:
+        return say("{alike} of {pet.his} last {count} comparable {stretches} was as high", **past)
+    if alike == 1:
+        return say("{alike} of {pet.his} last {count} comparable {stretches} was as low", **past)
+    if high:
+        return say("{alike} of {pet.his} last {count} comparable {stretches} were as high", **past)
+    return say("{alike} of {pet.his} last {count} comparable {stretches} were as low", **past)
+
+
+def _visible(figure: Figure) -> Said | None:
     """The smallest change that would have shown, where none did."""
     comparison = figure.measured.comparison
     if comparison.smallest_visible is None or figure.verdict in _WAY:
-        return ""
-    length = "one week" if comparison.days_expected == _WEEK_DAYS else "that time"
-    return f"{length} would show a change above about {percent(comparison.smallest_visible)}"
+        return None
+    size = percent(comparison.smallest_visible)
+    if comparison.days_expected == _WEEK_DAYS:
+        return say("one week would show a change above about {size}", size=size)
+    return say("that time would show a change above about {size}", size=size)
 
 
 def say_verdict(scene: Scene, draft: Draft, figure: Figure, asked: str | None) -> bool:
@@ -220,40 +257,67 @@ def say_verdict(scene: Scene, draft: Draft, figure: Figure, asked: str | None) -
 
 
 def _opening(figure: Figure, asked: str | None, *, there: bool) -> tuple[NoticeKind, str]:
-    owner, name, verdict = figure.observed.owner, figure.pet.name, figure.verdict
+    pet, series, verdict, how = figure.pet, figure.observed, figure.verdict, how_clearly(figure)
     if there and verdict is not Verdict.USUAL:
-        clear = how_clearly(figure)
         if asked is None and figure.window.label == "LAST_NIGHT":
-            return NoticeKind.SHORT, f"{name}'s {owner} last night was {clear} {_WAY[verdict]}"
+            return NoticeKind.SHORT, _last_night(figure, how)
+        if asked is None and verdict is Verdict.UP:
+            return NoticeKind.SHORT, say("{series.is!u} {how} up", series=series, how=how)
         if asked is None:
-            return NoticeKind.SHORT, f"{first_upper(being(owner))} {clear} {_WAY[verdict]}"
-        return NoticeKind.SHORT, f"Yes, {clear} {'more' if verdict is Verdict.UP else 'less'}"
+            return NoticeKind.SHORT, say("{series.is!u} {how} down", series=series, how=how)
+        return NoticeKind.SHORT, yes(figure, up=verdict is Verdict.UP)
     if there:
-        lead = "Yes: " if asked == "same" else ""
-        if figure.window.label == "LAST_NIGHT":
-            return NoticeKind.SHORT, f"{lead}{name}'s {owner} last night was as usual"
-        return NoticeKind.SHORT, f"{lead}{name}'s {being(owner)} as usual"
+        usual = (
+            say("{pet}'s {series} last night was as usual", pet=pet, series=series)
+            if figure.window.label == "LAST_NIGHT"
+            else say("{pet}'s {series.is} as usual", pet=pet, series=series)
+        )
+        return NoticeKind.SHORT, say("Yes: {what}", what=usual) if asked == "same" else usual
+    if verdict is Verdict.USUAL and asked == "up":
+        return NoticeKind.PREMISE, say("No rise shows in {what}", what=_what(figure))
     if verdict is Verdict.USUAL:
-        return NoticeKind.PREMISE, f"No {'rise' if asked == 'up' else 'drop'} shows in {_what(figure)}"
-    against = "as usual" if asked == "same" else str(asked)
-    return (
-        NoticeKind.PREMISE,
-        f"No: {name}'s {being(owner)} {how_clearly(figure)} {_WAY[verdict]}, not {against}",
-    )
+        return NoticeKind.PREMISE, say("No drop shows in {what}", what=_what(figure))
+    return NoticeKind.PREMISE, _other_way(figure, how, asked)
 
 
-def _what(figure: Figure) -> str:
+def _last_night(figure: Figure, how: str) -> Said:
+    parts: dict[str, Part] = {"pet": figure.pet, "series": figure.observed, "how": how}
+    if figure.verdict is Verdict.UP:
+        return say("{pet}'s {series} last night was {how} up", **parts)
+    return say("{pet}'s {series} last night was {how} down", **parts)
+
+
+def yes(figure: Figure, *, up: bool) -> Said:
+    """That it is there as asked: "Yes, clearly more"."""
+    how = how_clearly(figure)
+    return say("Yes, {how} more", how=how) if up else say("Yes, {how} less", how=how)
+
+
+def _other_way(figure: Figure, how: str, asked: str | None) -> Said:
+    """That it changed, but not as asked: "No: Max's rest is clearly up, not down"."""
+    parts: dict[str, Part] = {"pet": figure.pet, "series": figure.observed, "how": how}
+    up = figure.verdict is Verdict.UP
+    if asked == "same" and up:
+        return say("No: {pet}'s {series.is} {how} up, not as usual", **parts)
+    if asked == "same":
+        return say("No: {pet}'s {series.is} {how} down, not as usual", **parts)
+    if up:
+        return say("No: {pet}'s {series.is} {how} up, not down", **parts)
+    return say("No: {pet}'s {series.is} {how} down, not up", **parts)
+
+
+def _what(figure: Figure) -> Said:
     """What is measured, as seen by the device: "what leaves Bella's bowl", "Max's scratching"."""
     if figure.observed.of_device == "from the bowl":
-        return f"what leaves {figure.pet.name}'s bowl"
-    return f"{figure.pet.name}'s {figure.observed.owner}"
+        return say("what leaves {pet}'s bowl", pet=figure.pet)
+    return say("{pet}'s {series}", pet=figure.pet, series=figure.observed)
 
 
 def if_seen(draft: Draft, figure: Figure) -> None:
     """What the owner sees counts for more than any figure here."""
     draft.paragraph()
-    name = figure.pet.name
-    draft.say(NoticeKind.CAUTION, f"If {name} looks different to you, trust that: no figure here says how {name} feels")
+    text = say("If {pet} looks different to you, trust that: no figure here says how {pet} feels", pet=figure.pet)
+    draft.say(NoticeKind.CAUTION, text)
 
 
 # --- cannot tell -------------------------------------------------------------------------------------
@@ -261,7 +325,7 @@ def if_seen(draft: Draft, figure: Figure) -> None:
 
 def name_unclear(scene: Scene, draft: Draft, figure: Figure, *, asked: str | None = None) -> None:
     """The answer where it cannot be told: what was seen, why not, and what would settle it."""
-    comparison, name, owner = figure.measured.comparison, figure.pet.name, figure.observed.owner
+    comparison = figure.measured.comparison
     reason = comparison.reason
     if reason is Unclear.TOO_FEW_DAYS:
         say_thin(scene, draft, figure)
@@ -270,32 +334,38 @@ def name_unclear(scene: Scene, draft: Draft, figure: Figure, *, asked: str | Non
         say_gap(scene, draft, figure, asked=asked)
         return
     if reason is Unclear.NOT_COMPARABLE:
-        why = comparison.detail or "the measuring changed"
-        draft.say(NoticeKind.SHORT, f"I can't tell: not comparable, {why}", slot=figure.observed.id)
+        changed = say("the measuring changed")
+        why = elsewhere(comparison.detail, changed) if comparison.detail else changed
+        draft.say(NoticeKind.SHORT, say("I can't tell: not comparable, {why}", why=why), slot=figure.observed.id)
     elif reason is Unclear.WHOSE_UNKNOWN:
-        draft.say(
-            NoticeKind.SHORT, f"I can't tell whose it was: part of {name}'s {owner} may be another pet's", slot="whose"
+        text = say(
+            "I can't tell whose it was: part of {pet}'s {series} may be another pet's",
+            pet=figure.pet,
+            series=figure.observed,
         )
+        draft.say(NoticeKind.SHORT, text, slot="whose")
     else:
-        seen = (
-            "" if comparison.change is None else f", but {percent(comparison.change)} {_seen(comparison.change)} usual"
+        text = say(
+            "Not clear{seen}: {pet.his} days vary too much for this window to show it",
+            seen=_seen(comparison.change),
+            pet=figure.pet,
         )
-        draft.say(
-            NoticeKind.SHORT,
-            f"Not clear{seen}: {possessive(figure.pet)} days vary too much for this window to show it",
-            slot=figure.observed.id,
-        )
+        draft.say(NoticeKind.SHORT, text, slot=figure.observed.id)
     draft.paragraph()
     figure_claim(scene, draft, figure, ranked=True)
     told = outlook(figure.measured.grid, comparison, figure.window.first_date, figure.window.last_date)
     _wider(scene, draft, figure)
     if told.tell_on is not None and told.tell_on > scene.today and reason is Unclear.TOO_VARIABLE:
         when = day(told.tell_on, year_of=scene.today)
-        draft.say(NoticeKind.ABSENCE, f"If this goes on, it can be told about {when}", slot=figure.observed.id)
+        text = say("If this goes on, it can be told about {when}", when=when)
+        draft.say(NoticeKind.ABSENCE, text, slot=figure.observed.id)
 
 
-def _seen(change: float) -> str:
-    return "above" if change > 0 else "below"
+def _seen(change: float | None) -> Said:
+    if change is None:
+        return verbatim("")
+    size = percent(change)
+    return say(", but {size} above usual", size=size) if change > 0 else say(", but {size} below usual", size=size)
 
 
 def _wider(scene: Scene, draft: Draft, figure: Figure) -> None:
@@ -306,7 +376,8 @@ def _wider(scene: Scene, draft: Draft, figure: Figure) -> None:
         window = scene.window(f"P{days}D", add_days(scene.today, 1 - days), scene.today)
         wider = compare_window(scene, figure.pet, figure.observed, window)
         if wider is not None and wider.verdict is not Verdict.CANNOT_TELL:
-            figure_claim(scene, draft, wider, opening=f"Over the last {days} days it is {verdict_words(wider)}", rank=5)
+            opening = say("Over the last {days} days it is {verdict}", days=days, verdict=verdict_words(wider))
+            figure_claim(scene, draft, wider, opening=opening, rank=5)
             return
 
 
@@ -343,12 +414,12 @@ def as_usual(
             _also_changed(scene, draft, figure, rank + 1)
     if not usual:
         return
-    words = [figure.observed.words[0] if figure.observed.words else figure.observed.owner for figure in usual]
+    words = [say("{series.word}", series=figure.observed) for figure in usual]
     devices = tuple(dict.fromkeys(device for figure in usual for device in figure.devices))
     draft.claim(
         "as_usual",
         EvidenceClass.MEASURED,
-        f"{first_upper(joined(words))} {is_or_are(words)} as usual",
+        _as_usual_text(words),
         cite=cite_of(scene, devices, *usual),
         refs=tuple(ref for figure in usual for ref in figure.refs),
         values=tuple(value for figure in usual for value in _prefixed(figure)),
@@ -356,6 +427,12 @@ def as_usual(
         about=(f"pet:{pet.id}", *(f"series:{figure.series}" for figure in usual)),
         rank=rank,
     )
+
+
+def _as_usual_text(words: list[Said]) -> Said:
+    if is_or_are(words) == "is":
+        return say("{what!u} is as usual", what=joined(words))
+    return say("{what!u} are as usual", what=joined(words))
 
 
 def _also_changed(scene: Scene, draft: Draft, figure: Figure, rank: int) -> None:

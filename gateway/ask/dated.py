@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gateway.ask.said import Said, known, say, verbatim
 from gateway.ask.sources import cite, class_of, quote
-from gateway.ask.wording import day, first_upper
+from gateway.ask.wording import day, first_lower
 from gateway.measure.days import local_day
 
 if TYPE_CHECKING:
@@ -95,31 +96,32 @@ def entries_of(scene: Scene, pet: Pet, subjects: tuple[str, ...]) -> tuple[TextR
     )
 
 
-def short_words(scene: Scene, one: Dated) -> str:
+def short_words(scene: Scene, one: Dated) -> Said:
     """A dated thing in a few words: "the food on Jul 5", "visitor on Jul 6"."""
     when = day(local_day(one.at_ms, scene.zones), year_of=scene.today)
     if one.entry is not None:
         title = " ".join(one.entry.title.split())
         plain = "a vet's note" if one.entry.ref.kind == "note" else "a log entry"
         few = one.entry.ref.kind == "log" and len(title.split()) <= _LONGEST_WORDS
-        return f"{f'{title[:1].lower()}{title[1:]}' if few else plain} on {when}"
+        return say("{what} on {when}", what=first_lower(known(title)) if few else plain, when=when)
     link = one.links[-1]
     if link.edge.relation in (_FOOD, _DEVICE):
-        return f"{_PLAIN[link.edge.relation]} on {when}"
+        return say("{what} on {when}", what=_PLAIN[link.edge.relation], when=when)
     head = link.edge.head.name
     name = scene.reader.vertex_labels().get(head, head.partition(":")[2].replace("_", " "))
-    ended = one.at_ms == link.edge.valid_to_ms
-    return f"{name[:1].lower()}{name[1:]} {'until' if ended else 'on'} {when}"
+    if one.at_ms == link.edge.valid_to_ms:
+        return say("{what} until {when}", what=first_lower(known(name)), when=when)
+    return say("{what} on {when}", what=first_lower(known(name)), when=when)
 
 
 def say_entry(scene: Scene, draft: Draft, entry: TextRecord) -> None:
     """A log entry or note as a claim: its own words with its day."""
     when = day(local_day(entry.at_ms or 0, scene.zones), year_of=scene.today)
-    is_note = entry.ref.kind == "note"
+    is_note, words = entry.ref.kind == "note", verbatim(" ".join(entry.text.split()))
     draft.claim(
         "record" if is_note else "logged",
         class_of(entry.ref),
-        quote(entry.text) if is_note else f"{first_upper(' '.join(entry.text.split()))} on {when}",
+        quote(entry.text) if is_note else say("{text!u} on {when}", text=words, when=when),
         cite=cite(scene, entry.ref) if is_note else "owner's log",
         refs=(entry.ref,),
         about=() if entry.pet is None else (f"pet:{entry.pet}",),

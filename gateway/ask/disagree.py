@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gateway.ask.said import known, say, verbatim
 from gateway.ask.sources import cite, class_of, quoted
 from gateway.dialogue import NoticeKind
 from gateway.graph.belief import DISAGREEMENT
@@ -72,7 +73,7 @@ def say_sides(scene: Scene, draft: Draft, sides: Sides, *, about: tuple[str, ...
             draft.claim(
                 "note_for" if opening == "For" else "note_against",
                 class_of(piece.record),
-                f'{opening}: "{quoted(scene, piece)}"',
+                say('{opening}: "{text}"', opening=opening, text=quoted(scene, piece)),
                 cite=cite(scene, piece.record),
                 refs=(piece.record,),
                 about=about,
@@ -85,16 +86,17 @@ def say_disagreements(scene: Scene, draft: Draft, used: tuple[Link, ...]) -> Non
         if link.conflict <= DISAGREEMENT:
             continue
         names = scene.reader.vertex_labels()
-        tail, head = (names.get(v.name, v.name.partition(":")[2]) for v in (link.edge.tail, link.edge.head))
-        draft.say(NoticeKind.CAUTION, f"Your records disagree about {tail} and {head}", slot="disagreement")
+        tail, head = (known(names.get(v.name, v.name.partition(":")[2])) for v in (link.edge.tail, link.edge.head))
+        text = say("Your records disagree about {one} and {other}", one=tail, other=head)
+        draft.say(NoticeKind.CAUTION, text, slot="disagreement")
         for piece in link.evidence:
-            text = quoted(scene, piece)
-            if not text or piece.mass.false <= piece.mass.true:
+            words = quoted(scene, piece)
+            if not words or piece.mass.false <= piece.mass.true:
                 continue  # what speaks for it stands in the chain already
             draft.claim(
                 "note_against",
                 class_of(piece.record),
-                f'Against: "{text}"',
+                say('{opening}: "{text}"', opening="Against", text=verbatim(words)),
                 cite=cite(scene, piece.record),
                 refs=(piece.record,),
                 about=(link.edge.tail.name, link.edge.head.name),

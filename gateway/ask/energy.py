@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gateway.ask.figures import cite_of, total_of
-from gateway.ask.wording import amount, day, day_range, percent_range, possessive, usual_of
+from gateway.ask.figures import cite_of, likely_text, total_of
+from gateway.ask.said import Said, say, verbatim
+from gateway.ask.wording import amount, day, day_range, fixed, usual_of
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import add_days, local_day
 from gateway.model import Verdict
@@ -46,13 +47,16 @@ def same_energy(scene: Scene, draft: Draft, figure: Figure, asked: str | None) -
     change = (totals[1].aggregate.per_day or 0.0) / (totals[0].aggregate.per_day or 1.0) - 1.0
     if abs(change) < _CLEARLY or (change < 0) is not (asked == "down"):
         return False
-    less, grams = (
-        ("less", "fewer grams of a richer food") if asked == "down" else ("more", "more grams of a leaner food")
+    premise = (
+        "No, not less: fewer grams of a richer food, but about the same energy"
+        if asked == "down"
+        else "No, not more: more grams of a leaner food, but about the same energy"
     )
-    draft.say(NoticeKind.PREMISE, f"No, not {less}: {grams}, but about the same energy", slot="energy")
+    draft.say(NoticeKind.PREMISE, premise, slot="energy")
     draft.paragraph()
     changed = day(local_day(since.start_ms, scene.zones), year_of=scene.today)
-    for total, period, opening in zip(totals, (before, since), (f"Before {changed}", "Since then"), strict=True):
+    openings = (say("Before {day}", day=changed), say("Since then"))
+    for total, period, opening in zip(totals, (before, since), openings, strict=True):
         assert total is not None
         _period(scene, draft, total, period, opening)
     _as_energy(scene, draft, figure)
@@ -60,8 +64,11 @@ def same_energy(scene: Scene, draft: Draft, figure: Figure, asked: str | None) -
     draft.paragraph()
     draft.say(
         NoticeKind.CAUTION,
-        "Grams of two foods can't be compared; energy can. Treats aren't counted. Weigh "
-        f"{figure.pet.name} in two weeks; if {possessive(figure.pet)} weight is falling, call your vet",
+        say(
+            "Grams of two foods can't be compared; energy can. Treats aren't counted. Weigh {pet} in two weeks; if "
+            "{pet.his} weight is falling, call your vet",
+            pet=figure.pet,
+        ),
     )
     return True
 
@@ -78,12 +85,17 @@ def _grams(scene: Scene, figure: Figure, period: Feeding, end_ms: int | None) ->
     return None if total is None or not total.aggregate.per_day else total
 
 
-def _period(scene: Scene, draft: Draft, total: Total, period: Feeding, opening: str) -> None:
+def _period(scene: Scene, draft: Draft, total: Total, period: Feeding, opening: Said) -> None:
     grams = total.aggregate.per_day or 0.0
     draft.claim(
         "per_day",
         EvidenceClass.MEASURED,
-        f"{opening}: {amount(grams, 'mg')} of {period.name} a day",
+        say(
+            "{opening}: {amount} of {food} a day",
+            opening=opening,
+            amount=amount(grams, "mg"),
+            food=verbatim(period.name),
+        ),
         cite=cite_of(scene, total.devices),
         refs=(*(row.ref for row in total.rows if row.date in total.aggregate.full_days), period.ref),
         values=(
@@ -98,7 +110,7 @@ def _period(scene: Scene, draft: Draft, total: Total, period: Feeding, opening: 
         draft.claim(
             "energy",
             EvidenceClass.REFERENCE,
-            f"{period.name}: {period.kcal_per_kg / 1000:.2f} kcal a gram",
+            say("{food}: {energy} kcal a gram", food=verbatim(period.name), energy=_energy(period.kcal_per_kg)),
             cite="product data",
             refs=(label,),
             values=(Quantity("energy", period.kcal_per_kg, "kcal/kg"),),
@@ -106,15 +118,24 @@ def _period(scene: Scene, draft: Draft, total: Total, period: Feeding, opening: 
         )
 
 
+def _energy(kcal_per_kg: float) -> Said:
+    return fixed(kcal_per_kg / 1000, 2)
+
+
 def _as_energy(scene: Scene, draft: Draft, figure: Figure) -> None:
     found = figure.measured.comparison
-    likely = "" if found.interval is None else f" (likely {percent_range(found.interval)})"
     dates = day_range(figure.window.first_date, figure.window.last_date, year_of=scene.today)
     draft.claim(
         "comparison",
         EvidenceClass.MEASURED,
-        f"As energy {amount(found.now or 0.0, 'kcal')} a day against {possessive(figure.pet)} usual "
-        f"{usual_of(found.usual or 0.0, found.now or 0.0, 'kcal')}{likely}, {dates}",
+        say(
+            "As energy {now} a day against {pet.his} usual {usual}{likely}, {dates}",
+            now=amount(found.now or 0.0, "kcal"),
+            pet=figure.pet,
+            usual=usual_of(found.usual or 0.0, found.now or 0.0, "kcal"),
+            likely=likely_text(found.interval),
+            dates=dates,
+        ),
         cite=cite_of(scene, figure.devices, figure),
         refs=figure.refs,
         values=figure.values(),
@@ -135,8 +156,11 @@ def _water(scene: Scene, draft: Draft, figure: Figure, before: Feeding, since: F
     kind = scene.ontology.device_kinds[observed.captured_by[0]]
     draft.say(
         NoticeKind.ABSENCE,
-        f"What did change is the water in the food. {figure.pet.name}'s drinking isn't recorded; {kind.word} would "
-        "show it",
+        say(
+            "What did change is the water in the food. {pet}'s drinking isn't recorded; {device.a} would show it",
+            pet=figure.pet,
+            device=kind,
+        ),
         slot="water",
         device=kind.id,
     )

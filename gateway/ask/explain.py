@@ -22,10 +22,11 @@ from gateway.ask.absent import (
 from gateway.ask.bought import say_not_given
 from gateway.ask.causes import LAG_MS, Candidates, find_candidates
 from gateway.ask.chains import chain_claims, date_of
-from gateway.ask.change import as_usual, figure_claim, figure_seen, how_clearly, if_seen, say_verdict
+from gateway.ask.change import as_usual, figure_claim, figure_seen, if_seen, say_verdict, yes
 from gateway.ask.connect import Connected, connect
 from gateway.ask.disagree import say_disagreements
-from gateway.ask.wording import count_word, first_upper, joined, possessive
+from gateway.ask.said import Said, known, say, verbatim, within
+from gateway.ask.wording import count_word, first_lower, joined
 from gateway.dialogue import EvidenceClass, NoticeKind
 from gateway.measure.days import day_interval
 from gateway.measure.onset import onset
@@ -155,38 +156,57 @@ def _told(inquiry: Inquiry) -> frozenset[str]:
     return frozenset(slot.name for slot in inquiry.candidates.slots if slot.state != "changed")
 
 
-def _short(scene: Scene, figure: Figure, connected: Connected, way: str) -> str:
-    more, clear = ("more" if way == "up" else "less"), how_clearly(figure)
+def _short(scene: Scene, figure: Figure, connected: Connected, way: str) -> Said:
+    there = yes(figure, up=way == "up")
     if not connected.chains:
-        return f"Yes, {clear} {more}, and nothing on file explains it"
+        return say("{yes}, and nothing on file explains it", yes=there)
     causes = [chains[0] for chains in connected.by_cause()]
     if len(causes) > 1:
-        opening = f"Yes, {clear} {more}. {first_upper(count_word(len(causes)))} things changed before it"
-        named = f"{opening}: {joined([cause_words(scene, chain) for chain in causes])}. The records do not say which"
-        return named if len(named.split()) <= _OPENING_WORDS else f"{opening}; the records do not say which"
+        opening = say("{yes}. {count!u} things changed before it", yes=there, count=count_word(len(causes)))
+        named = joined([cause_words(scene, chain) for chain in causes])
+        return within(
+            _OPENING_WORDS,
+            say("{opening}: {named}. The records do not say which", opening=opening, named=named),
+            say("{opening}; the records do not say which", opening=opening),
+        )
     chain = causes[0]
-    his = possessive(figure.pet)
-    closest = {
-        "food": f"{his} new food on {date_of(scene, chain.changed_ms)}",
-        "device": f"a change of {his} device on {date_of(scene, chain.changed_ms)}",
-    }.get(chain.slot, f"that {cause_words(scene, chain)}" if chain.slot != "place" else cause_words(scene, chain))
-    doubt = (
-        "which changes the measuring itself" if chain.instrument else "Whether that is the cause the records can't show"
+    closest = _closest(scene, figure.pet, chain)
+    if chain.instrument:
+        return say(
+            "{yes}; the closest recorded change is {change}, which changes the measuring itself",
+            yes=there,
+            change=closest,
+        )
+    return say(
+        "{yes}; the closest recorded change is {change}. Whether that is the cause the records can't show",
+        yes=there,
+        change=closest,
     )
-    joiner = ", " if chain.instrument else ". "
-    return f"Yes, {clear} {more}; the closest recorded change is {closest}{joiner}{doubt}"
 
 
-def cause_words(scene: Scene, chain: Chain) -> str:
+def _closest(scene: Scene, pet: Pet, chain: Chain) -> Said:
+    """The one candidate as the end of a sentence: "his new food on Jul 5"."""
+    when = date_of(scene, chain.changed_ms)
+    if chain.slot == "food":
+        return say("{pet.his} new food on {when}", pet=pet, when=when)
+    if chain.slot == "device":
+        return say("a change of {pet.his} device on {when}", pet=pet, when=when)
+    if chain.slot == "place":
+        return cause_words(scene, chain)
+    return say("that {cause}", cause=cause_words(scene, chain))
+
+
+def cause_words(scene: Scene, chain: Chain) -> Said:
     """A candidate in a few words with its date: "the food on Jul 5"."""
     name = scene.reader.vertex_labels().get(chain.cause.name, chain.cause.name.partition(":")[2].replace("_", " "))
     when = date_of(scene, chain.changed_ms)
     if chain.slot == "food":
-        return f"the food on {when}"
-    verb = "ran out" if chain.change == "ended" else "began"
-    return (
-        f"{name[:1].lower()}{name[1:]} {verb} on {when}" if chain.slot != "place" else f"the stay at {name} on {when}"
-    )
+        return say("the food on {when}", when=when)
+    if chain.slot == "place":
+        return say("the stay at {place} on {when}", place=verbatim(name), when=when)
+    if chain.change == "ended":
+        return say("{what} ran out on {when}", what=first_lower(known(name)), when=when)
+    return say("{what} began on {when}", what=first_lower(known(name)), when=when)
 
 
 def connection(
@@ -196,11 +216,11 @@ def connection(
     if len(parts) < 2:
         return
     named = joined([slot_words(chains[0]) for chains in causes], last="or")
-    what = named if len(causes) == 1 else "either change" if len(causes) == 2 else "any of these changes"
+    what: str = named if len(causes) == 1 else "either change" if len(causes) == 2 else "any of these changes"
     text = (
-        "Put together by the hub: the change of device may be all there is to it, not a change in the pet"
+        say("Put together by the hub: the change of device may be all there is to it, not a change in the pet")
         if all(chain.instrument for chains in causes for chain in chains)
-        else f"Put together by the hub: {what} may have to do with it; a pattern, not a diagnosis"
+        else say("Put together by the hub: {what} may have to do with it; a pattern, not a diagnosis", what=what)
     )
     draft.claim(
         "connection",

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gateway.ask.said import being, say
-from gateway.ask.wording import amount, day_range, listed, percent, percent_range, possessive, usual_of
+from gateway.ask.said import Said, elsewhere, say, verbatim
+from gateway.ask.wording import amount, day_range, listed, percent, percent_range, usual_of
 from gateway.dialogue import Quantity
 from gateway.measure.days import add_days, local_day, night_interval
 from gateway.measure.grid import aggregate
@@ -34,6 +34,7 @@ __all__ = [
     "compare_window",
     "coverage_text",
     "is_night_label",
+    "likely_text",
     "total_of",
 ]
 
@@ -241,51 +242,77 @@ def total_of(scene: Scene, pet: Pet, observed: Property, window: Window) -> Tota
     return Total(pet, observed, window, found, rows, scene.devices_of(pet.id, observed))
 
 
-def coverage_text(figure: Figure) -> str:
+def coverage_text(figure: Figure) -> Said:
     """How much of the window stands behind it: "worn 7 of 7 days", "6 of 7 nights"."""
     comparison = figure.measured.comparison
-    unit = "nights" if figure.observed.night_only else "days"
-    worn = "worn " if any(device.kind == "tracker" for device in figure.devices) else ""
+    worn = any(device.kind == "tracker" for device in figure.devices)
     expected = comparison.days_expected
     if figure.observed.night_only:  # tonight has not begun: it is not a night that was missed
         expected = len(comparison.days_used) + len(comparison.set_aside_days)
-    return f"{worn}{len(comparison.days_used)} of {expected} {unit}"
+    used = len(comparison.days_used)
+    if figure.observed.night_only and worn:
+        return say("worn {used} of {expected} nights", used=used, expected=expected)
+    if figure.observed.night_only:
+        return say("{used} of {expected} nights", used=used, expected=expected)
+    if worn:
+        return say("worn {used} of {expected} days", used=used, expected=expected)
+    return say("{used} of {expected} days", used=used, expected=expected)
 
 
-def change_text(figure: Figure, *, year_of: str) -> str:
+def change_text(figure: Figure, *, year_of: str) -> Said:
     """The comparison as one sentence with its figures, dates and coverage."""
     comparison, unit = figure.measured.comparison, figure.measured.unit
     dates = day_range(figure.window.first_date, figure.window.last_date, year_of=year_of)
     if figure.observed.night_only and figure.window.first_date == figure.window.last_date:
         dates = say("night of {day}", day=dates)
-    per = "a night" if figure.observed.night_only else "a day"
-    his = possessive(figure.pet)
     if comparison.now is None or comparison.usual is None:
         return _untold(figure, dates)
+    now, usual = amount(comparison.now, unit), usual_of(comparison.usual, comparison.now, unit)
     body = (
-        f"{amount(comparison.now, unit)} {per} against {his} usual {usual_of(comparison.usual, comparison.now, unit)}"
+        say("{now} a night against {pet.his} usual {usual}", now=now, pet=figure.pet, usual=usual)
+        if figure.observed.night_only
+        else say("{now} a day against {pet.his} usual {usual}", now=now, pet=figure.pet, usual=usual)
     )
-    likely = "" if comparison.interval is None else f" (likely {percent_range(comparison.interval)})"
-    tail = f"{dates}, {coverage_text(figure)}"
+    parts = {"body": body, "likely": likely_text(comparison.interval), "dates": dates, "heard": coverage_text(figure)}
     if comparison.change is None or comparison.verdict is Verdict.USUAL:
-        return f"{body}{likely}, {tail}"
-    way = "up" if comparison.change > 0 else "down"
-    return f"{body}: {way} {percent(comparison.change)}{likely}, {tail}"
+        return say("{body}{likely}, {dates}, {heard}", **parts)
+    size = percent(comparison.change)
+    if comparison.change > 0:
+        return say("{body}: up {size}{likely}, {dates}, {heard}", size=size, **parts)
+    return say("{body}: down {size}{likely}, {dates}, {heard}", size=size, **parts)
 
 
-def also_text(figure: Figure) -> str:
+def likely_text(interval: tuple[float, float] | None) -> Said:
+    """The interval of a change behind its figure: " (likely 29 to 52 %)"; nothing where there is none."""
+    return verbatim("") if interval is None else say(" (likely {range})", range=percent_range(interval))
+
+
+def also_text(figure: Figure) -> Said:
     """A changed figure that was not asked about, in short: "Night restlessness is up too, 48 %"."""
     comparison = figure.measured.comparison
-    way = "up" if (comparison.change or 0.0) > 0 else "down"
-    return f"{being(figure.observed.owner)} {way} too, {percent(comparison.change or 0.0)}"
+    size = percent(comparison.change or 0.0)
+    if (comparison.change or 0.0) > 0:
+        return say("{series.is} up too, {size}", series=figure.observed, size=size)
+    return say("{series.is} down too, {size}", series=figure.observed, size=size)
 
 
-def _untold(figure: Figure, dates: str) -> str:
+def _untold(figure: Figure, dates: Said) -> Said:
     comparison = figure.measured.comparison
-    unit = "nights" if figure.observed.night_only else "days"
     if comparison.reason is Unclear.TOO_FEW_DAYS:
-        return (
-            f"{len(comparison.baseline_days)} {unit} recorded before {dates}, "
-            f"{comparison.baseline_needed} are needed for a first comparison"
+        there, needed = len(comparison.baseline_days), comparison.baseline_needed
+        if figure.observed.night_only:
+            return say(
+                "{there} nights recorded before {dates}, {needed} are needed for a first comparison",
+                there=there,
+                dates=dates,
+                needed=needed,
+            )
+        return say(
+            "{there} days recorded before {dates}, {needed} are needed for a first comparison",
+            there=there,
+            dates=dates,
+            needed=needed,
         )
-    return f"{dates}: {comparison.detail or 'not enough was recorded'}"
+    little = say("not enough was recorded")
+    why = elsewhere(comparison.detail, little) if comparison.detail else little
+    return say("{dates}: {why}", dates=dates, why=why)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from gateway.ask.battery import battery_at
 from gateway.ask.figures import compare_window
-from gateway.ask.wording import amount, clock_time, day, day_range, percent, possessive, pronoun, weekday
+from gateway.ask.said import Part, Said, say
+from gateway.ask.wording import amount, clock_time, day, day_range, per_day, percent, weekday
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import SLOT_MS, add_days, local_day
 from gateway.model import Verdict
@@ -82,41 +83,60 @@ def say_gap(scene: Scene, draft: Draft, figure: Figure, *, asked: str | None) ->
     if gap is None:
         draft.say(
             NoticeKind.SHORT,
-            f"I can't tell: {pet.name}'s {figure.observed.owner} was recorded on only {len(comparison.days_used)} of "
-            f"{comparison.days_expected} days. What was not heard isn't zero",
+            say(
+                "I can't tell: {pet}'s {series} was recorded on only {used} of {expected} days. What was not heard "
+                "isn't zero",
+                pet=pet,
+                series=figure.observed,
+                used=len(comparison.days_used),
+                expected=comparison.days_expected,
+            ),
             slot=figure.observed.id,
             device=figure.observed.captured_by[0],
         )
         return
-    plain = scene.ontology.device_kinds[gap.device.kind].plain
-    until = "" if gap.end_ms is None else f" to {_when(scene, gap.end_ms)}"
-    lead = "I can't tell" if asked is None else f"I can't tell that {pronoun(pet)} did"
+    kind = scene.ontology.device_kinds[gap.device.kind]
+    lead = "I can't tell" if asked is None else say("I can't tell that {pet.he} did", pet=pet)
+    parts: dict[str, Part] = {"lead": lead, "pet": pet, "device": kind, "begin": _when(scene, gap.start_ms)}
     draft.say(
         NoticeKind.SHORT,
-        f"{lead}: {possessive(pet)} {plain} wasn't heard from {_when(scene, gap.start_ms)}{until}. That gap isn't zero",
+        say("{lead}: {pet.his} {device} wasn't heard from {begin}. That gap isn't zero", **parts)
+        if gap.end_ms is None
+        else say(
+            "{lead}: {pet.his} {device} wasn't heard from {begin} to {end}. That gap isn't zero",
+            end=_when(scene, gap.end_ms),
+            **parts,
+        ),
         slot=figure.observed.id,
         device=gap.device.kind,
     )
     draft.paragraph()
     _around(scene, draft, figure, gap)
     draft.paragraph()
-    draft.say(NoticeKind.NEXT, f"Next: check the {plain}'s battery and place")
+    draft.say(NoticeKind.NEXT, say("Next: check the {device}'s battery and place", device=kind))
     if figure.observed.id == "intake":
         draft.say(
             NoticeKind.CAUTION,
-            f"If you saw {pet.name} refuse food for a day yourself, that counts, whatever the bowl says: call your "
-            "vet today",
+            say(
+                "If you saw {pet} refuse food for a day yourself, that counts, whatever the bowl says: call your vet "
+                "today",
+                pet=pet,
+            ),
             slot="gap",
         )
     else:
-        draft.say(
-            NoticeKind.CAUTION, f"What you saw of {pet.name} yourself counts, whatever the {plain} says", slot="gap"
-        )
+        own = say("What you saw of {pet} yourself counts, whatever the {device} says", pet=pet, device=kind)
+        draft.say(NoticeKind.CAUTION, own, slot="gap")
 
 
-def _when(scene: Scene, at_ms: int) -> str:
+def _when(scene: Scene, at_ms: int) -> Said:
     date = local_day(at_ms, scene.zones)
-    return f"{weekday(date)} {day(date, year_of=scene.today)} {clock_time(scene.local(at_ms))}"
+    return say(
+        "{weekday} {day} {clock}",
+        weekday=weekday(date),
+        day=day(date, year_of=scene.today),
+        clock=clock_time(scene.local(at_ms)),
+    )
 
 
 def _around(scene: Scene, draft: Draft, figure: Figure, gap: Gap) -> None:
@@ -124,11 +144,13 @@ def _around(scene: Scene, draft: Draft, figure: Figure, gap: Gap) -> None:
     cite = scene.ontology.device_kinds[gap.device.kind].cite
     about = (f"pet:{figure.pet.id}", f"device:{gap.device.id}")
     if gap.refs:
-        until = "and not again yet" if gap.end_ms is None else f"and again {_when(scene, gap.end_ms)}"
+        began = _when(scene, gap.start_ms)
         draft.claim(
             "silence",
             EvidenceClass.MEASURED,
-            f"Last heard {_when(scene, gap.start_ms)}, {until}",
+            say("Last heard {begin}, and not again yet", begin=began)
+            if gap.end_ms is None
+            else say("Last heard {begin}, and again {end}", begin=began, end=_when(scene, gap.end_ms)),
             cite=cite,
             refs=gap.refs,
             values=(Quantity("from", gap.start_ms, "ms"), Quantity("to", gap.end_ms or scene.now_ms, "ms")),
@@ -139,7 +161,11 @@ def _around(scene: Scene, draft: Draft, figure: Figure, gap: Gap) -> None:
         draft.claim(
             "battery",
             EvidenceClass.MEASURED,
-            f"Battery was {amount(battery.permille, 'permille')} on {_when(scene, battery.at_ms)}",
+            say(
+                "Battery was {level} on {when}",
+                level=amount(battery.permille, "permille"),
+                when=_when(scene, battery.at_ms),
+            ),
             cite=cite,
             refs=(battery.ref,),
             values=(Quantity("battery", battery.permille, "permille"),),
@@ -159,16 +185,20 @@ def _since(scene: Scene, draft: Draft, figure: Figure, first: str) -> None:
         return
     found = later.measured.comparison
     dates = day_range(window.first_date, window.last_date, year_of=scene.today)
-    word = {Verdict.UP: "above", Verdict.DOWN: "below"}.get(later.verdict)
-    against = (
-        f"within {possessive(figure.pet)} usual"
-        if word is None
-        else f"{percent(found.change or 0.0)} {word} {possessive(figure.pet)} usual"
-    )
+    size = percent(found.change or 0.0)
+    against = {
+        Verdict.UP: say("{rate} above {pet.his} usual", rate=size, pet=figure.pet),
+        Verdict.DOWN: say("{rate} below {pet.his} usual", rate=size, pet=figure.pet),
+    }.get(later.verdict, say("within {pet.his} usual", pet=figure.pet))
     draft.claim(
         "comparison",
         EvidenceClass.MEASURED,
-        f"Since then {amount(found.now or 0.0, later.measured.unit)} a day, {against}, {dates}",
+        say(
+            "Since then {rate}, {against}, {dates}",
+            rate=per_day(found.now or 0.0, later.measured.unit),
+            against=against,
+            dates=dates,
+        ),
         cite=scene.ontology.device_kinds[figure.devices[0].kind].cite,
         refs=later.refs,
         values=tuple(value for value in later.values() if value.name != "verdict"),  # seen, not judged

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from gateway.ask.absent import marked_wrong
 from gateway.ask.blame import exposures, say_exposures
 from gateway.ask.facts import fed_now
-from gateway.ask.sources import cite, first_of, mentions, quote, quoted, subject_words
+from gateway.ask.said import Said, known, said, say, verbatim
+from gateway.ask.sources import as_said, cite, first_of, mentions, quote, quoted, subject_words
 from gateway.ask.wording import joined
 from gateway.dialogue import EvidenceClass, NoticeKind
 from gateway.graph.belief import edge_order
@@ -64,8 +65,8 @@ class _Held:
         return self.link is None and self.words is None
 
 
-def _plain(ingredient: str) -> str:
-    return ingredient.partition(":")[2].replace("_", " ")
+def _plain(ingredient: str) -> Said:
+    return known(ingredient.partition(":")[2].replace("_", " "))
 
 
 def _label_of(scene: Scene, food: Food) -> RecordRef | None:
@@ -84,7 +85,7 @@ def ingredients(scene: Scene, question: Question, draft: Draft) -> None:
         for pet in eaters:
             if len(eaters) > 1:
                 draft.paragraph()
-                draft.say(NoticeKind.SHORT, f"{pet.name}:")
+                draft.say(NoticeKind.SHORT, verbatim(f"{pet.name}:"))
             _given_now(scene, draft, pet, wanted, free=free)
         return
     foods = [known[name] for name in (named or sorted(known)) if name in known]
@@ -108,7 +109,8 @@ def _given_now(scene: Scene, draft: Draft, pet: Pet, wanted: list[str], *, free:
     """One pet's food of now: what its label says of the things asked about, or the whole of it."""
     held = fed_now(scene, pet)
     if not held:
-        draft.say(NoticeKind.SHORT, f"What {pet.name} gets now is not on file", slot="food", device="food_bowl")
+        text = say("What {pet} gets now is not on file", pet=pet)
+        draft.say(NoticeKind.SHORT, text, slot="food", device="food_bowl")
         draft.say(NoticeKind.ABSENCE, "Picking the bag at the bowl, or a log entry, records it", slot="food")
         return
     known = {f"food:{food.id}": food for food in scene.home.foods}
@@ -135,15 +137,22 @@ def _by_label(scene: Scene, foods: list[Food]) -> tuple[list[Food], list[Food]]:
 
 
 def _no_label(draft: Draft, unread: list[Food]) -> None:
-    what = joined([food.name for food in unread]) or "that food"
-    draft.say(NoticeKind.SHORT, f"The label of {what} is not on file, so what is in it is not known", slot="label")
+    text = say(
+        "The label of {food} is not on file, so what is in it is not known",
+        food=_named(unread) if unread else said("that food"),
+    )
+    draft.say(NoticeKind.SHORT, text, slot="label")
     draft.say(NoticeKind.NEXT, "Paste the list of ingredients and it can be read", slot="label")
+
+
+def _named(foods: list[Food]) -> Said:
+    return joined([verbatim(food.name) for food in foods])
 
 
 def _not_read(draft: Draft, unread: list[Food]) -> None:
     if unread:
-        names = joined([food.name for food in unread])
-        draft.say(NoticeKind.ABSENCE, f"The label of {names} is not on file, so it can't be told", slot="label")
+        text = say("The label of {food} is not on file, so it can't be told", food=_named(unread))
+        draft.say(NoticeKind.ABSENCE, text, slot="label")
 
 
 def _in_bowls(scene: Scene, name: str) -> list[Food]:
@@ -168,7 +177,7 @@ def _whole_labels(scene: Scene, draft: Draft, foods: list[Food]) -> None:
         draft.claim(
             "label",
             EvidenceClass.REFERENCE,
-            f"{food.name}: {quote(record.text)}",
+            say("{food}: {quote}", food=verbatim(food.name), quote=quote(record.text)),
             cite="product data",
             refs=(label,),
             about=(f"food:{food.id}",),
@@ -180,20 +189,28 @@ def _contains(scene: Scene, draft: Draft, foods: list[Food], wanted: list[str], 
     held = [(food, _held(scene, food, thing)) for food in foods for thing in wanted]
     listed = [one for _, one in held if one.listed]
     maybe = [one for _, one in held if one.link is not None and one.maybe]
-    its = "its label" if len(foods) == 1 else "their labels"
+    its = said("its label") if len(foods) == 1 else said("their labels")
     what = joined([_plain(thing) for thing in wanted], last="or")
+    there = joined(list(dict.fromkeys(_plain(one.ingredient) for one in listed)))
     if free and listed:
-        opening = f"Not free from {joined(list(dict.fromkeys(_plain(one.ingredient) for one in listed)))}, by {its}"
+        opening = say("Not free from {what}, by {label}", what=there, label=its)
     elif listed and len(wanted) > 1:
-        opening = f"By {its}: {joined(list(dict.fromkeys(_plain(one.ingredient) for one in listed)))}"
+        opening = say("By {label}: {what}", label=its, what=there)
     elif listed:
-        opening = f"Yes, by {its}"
+        opening = say("Yes, by {label}", label=its)
     elif maybe:
-        opening = f"It may: the label names a group that {joined([_plain(one.ingredient) for one in maybe])} belongs to"
+        named = joined([_plain(one.ingredient) for one in maybe])
+        opening = say("It may: the label names a group that {what} belongs to", what=named)
     elif not all(one.known for _, one in held):
-        opening = f"Not by that word: {its} {'names' if len(foods) == 1 else 'name'} no {what}, which is no proof"
+        opening = (
+            say("Not by that word: {label} names no {what}, which is no proof", label=its, what=what)
+            if len(foods) == 1
+            else say("Not by that word: {label} name no {what}, which is no proof", label=its, what=what)
+        )
+    elif free:
+        opening = say("Free from {what}, by {label}", what=what, label=its)
     else:
-        opening = f"Free from {what}, by {its}" if free else f"No, by {its}"
+        opening = say("No, by {label}", label=its)
     draft.say(NoticeKind.SHORT, opening)
     for food, one in held:
         _claim(scene, draft, food, one)
@@ -208,11 +225,11 @@ def _which(scene: Scene, draft: Draft, foods: list[Food], wanted: list[str], *, 
     rest = [food for food in foods if food not in clear]
     what = joined([_plain(thing) for thing in wanted], last="or")
     if free:
-        names = joined([food.name for food in clear])
-        opening = f"By their labels: {names}" if clear else f"None of those with a label is free from {what}"
+        none = say("None of those with a label is free from {what}", what=what)
+        opening = say("By their labels: {foods}", foods=_named(clear)) if clear else none
     else:
-        names = joined([food.name for food in rest])
-        opening = f"By their labels: {names}" if rest else f"None of those with a label lists {what}"
+        none = say("None of those with a label lists {what}", what=what)
+        opening = say("By their labels: {foods}", foods=_named(rest)) if rest else none
     draft.say(NoticeKind.SHORT, opening)
     draft.paragraph()
     for food in clear:
@@ -289,7 +306,7 @@ def _claim(scene: Scene, draft: Draft, food: Food, one: _Held) -> None:
         draft.claim(
             "label_lists",
             EvidenceClass.REFERENCE,
-            f'{food.name}: its label lists "{one.words}"',
+            say('{food}: its label lists "{words}"', food=verbatim(food.name), words=verbatim(one.words)),
             cite="product data",
             refs=(label,),
             about=(f"food:{food.id}", one.ingredient),
@@ -299,12 +316,14 @@ def _claim(scene: Scene, draft: Draft, food: Food, one: _Held) -> None:
     if one.link is None or piece is None:
         _lists_none(scene, draft, food, [one.ingredient])
         return
-    may = f", which may contain {_plain(one.ingredient)}" if one.maybe else ""
+    text = say('{food}: its label lists "{words}"', food=verbatim(food.name), words=quoted(scene, piece))
+    if one.maybe:
+        text = say("{text}, which may contain {what}", text=text, what=_plain(one.ingredient))
     marked_wrong(scene, draft, (one.link,))
     draft.claim(
         "label_lists",
         EvidenceClass.REFERENCE,
-        f'{food.name}: its label lists "{quoted(scene, piece)}"{may}',
+        text,
         cite="product data",
         refs=(piece.record,),
         about=(f"food:{food.id}", one.ingredient),
@@ -318,7 +337,11 @@ def _lists_none(scene: Scene, draft: Draft, food: Food, wanted: list[str]) -> No
     draft.claim(
         "label_lists_none",
         EvidenceClass.REFERENCE,
-        f"{food.name}: its label lists no {joined([_plain(thing) for thing in wanted], last='or')}",
+        say(
+            "{food}: its label lists no {what}",
+            food=verbatim(food.name),
+            what=joined([_plain(thing) for thing in wanted], last="or"),
+        ),
         cite="product data",
         refs=(label,),
         about=(f"food:{food.id}", *wanted),
@@ -335,9 +358,11 @@ def food_ok(scene: Scene, question: Question, draft: Draft) -> None:
     asked = _asked_words(scene, question)
     mine = [f for f in scene.home.foods if f"food:{f.id}" in question.subjects and _label_of(scene, f) is not None]
     if said or own or mine:
-        draft.say(NoticeKind.SHORT, f"No yes or no from here; this is what is on file about {asked}", slot="vet")
+        text = say("No yes or no from here; this is what is on file about {what}", what=asked)
+        draft.say(NoticeKind.SHORT, text, slot="vet")
     else:
-        draft.say(NoticeKind.SHORT, f"I can't say: no source on file says anything about {asked}", slot="source")
+        text = say("I can't say: no source on file says anything about {what}", what=asked)
+        draft.say(NoticeKind.SHORT, text, slot="source")
     draft.paragraph()
     _whole_labels(scene, draft, mine)
     for entry in own[-_SHOWN:]:
@@ -352,9 +377,12 @@ def food_ok(scene: Scene, question: Question, draft: Draft) -> None:
     for entry in said[:_SHOWN]:
         _passage(scene, draft, entry, question.subjects)
     draft.paragraph()
-    unsaid = "" if said else "That does not make it harmless. "
     draft.say(
-        NoticeKind.CAUTION, f"{unsaid}Ask your vet before giving something new, above all beside a diet or medicine"
+        NoticeKind.CAUTION,
+        "Ask your vet before giving something new, above all beside a diet or medicine"
+        if said
+        else "That does not make it harmless. Ask your vet before giving something new, above all beside a diet or "
+        "medicine",
     )
 
 
@@ -369,20 +397,22 @@ def normal_of(scene: Scene, question: Question, draft: Draft) -> None:
     if _sentences_naming(scene, question):
         sources_on(scene, question, draft)
         return
-    hosts = [s.partition(":")[2].replace("_", " ") for s in question.subjects if s.startswith(("breed:", "species:"))]
+    hosts: list[str] = [
+        known(s.partition(":")[2].replace("_", " ")) for s in question.subjects if s.startswith(("breed:", "species:"))
+    ] or ["pet"]
     draft.say(
         NoticeKind.SHORT,
-        f"No source on file says what is normal for a {joined(hosts, last='or') or 'pet'}",
+        say("No source on file says what is normal for a {host}", host=joined(hosts, last="or")),
         slot="source",
     )
     draft.say(NoticeKind.NEXT, "Ask it of one of your pets: each is held against its own past")
 
 
-def _asked_words(scene: Scene, question: Question) -> str:
+def _asked_words(scene: Scene, question: Question) -> Said:
     of_it = [s for s in question.subjects if not s.startswith(("species:", "breed:", "src:"))]
-    said = [mention.text for mention in question.mentions if mention.target in of_it]
-    words = said or [" ".join(words) for words in subject_words(scene, question)]
-    return joined(list(dict.fromkeys(words)), last="or") or "that"
+    asked = [verbatim(mention.text) for mention in question.mentions if mention.target in of_it]
+    words = asked or [said(" ".join(words)) for words in subject_words(scene, question)] or [said("that")]
+    return joined(list(dict.fromkeys(words)), last="or")
 
 
 def _forms(scene: Scene, question: Question) -> tuple[tuple[str, ...], ...]:
@@ -441,7 +471,7 @@ def _passage(scene: Scene, draft: Draft, entry: TextRecord, about: tuple[str, ..
     draft.claim(
         "passage",
         EvidenceClass.REFERENCE,
-        text.rstrip("."),
+        as_said(text.rstrip(".")),
         cite=cite(scene, entry.ref),
         refs=(entry.ref,),
         about=about,
@@ -485,7 +515,7 @@ def sources_on(scene: Scene, question: Question, draft: Draft) -> None:
         draft.claim(
             base,
             EvidenceClass.REFERENCE,
-            text,
+            as_said(text),
             cite=cite(scene, piece.record),
             refs=(piece.record,),
             about=(link.edge.tail.name, link.edge.head.name),
@@ -495,7 +525,6 @@ def sources_on(scene: Scene, question: Question, draft: Draft) -> None:
             _passage(scene, draft, entry, question.subjects)
     marked_wrong(scene, draft, tuple(walled))
     if not draft.claims:
-        draft.say(
-            NoticeKind.SHORT, f"No source on file says anything about {_asked_words(scene, question)}", slot="source"
-        )
+        text = say("No source on file says anything about {what}", what=_asked_words(scene, question))
+        draft.say(NoticeKind.SHORT, text, slot="source")
         draft.say(NoticeKind.CAUTION, "That does not make it harmless or harmful; your vet can say")

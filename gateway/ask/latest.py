@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gateway.ask.figures import cite_of
-from gateway.ask.said import being
-from gateway.ask.wording import amount, clock_time, day, first_upper
+from gateway.ask.said import Said, elsewhere, say, verbatim
+from gateway.ask.wording import amount, clock_time, day
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import SLOT_MS, add_days, local_day
 
@@ -64,18 +64,20 @@ def last_event(scene: Scene, draft: Draft, observed: Property, *, pet: Pet | Non
         return
     last = _latest(scene, observed, pet=pet, device=device)
     if last is None:
-        _none(scene, draft, observed, pet, f"No {row_words(observed)} is recorded")
+        _none(scene, draft, observed, pet, say("No {row} is recorded", row=row_words(observed)))
         return
-    _row_claim(scene, draft, observed, last, f"The last {row_words(observed)} was on {_when(scene, last.start_ms)}")
+    opening = say("The last {row} was on {when}", row=row_words(observed), when=_when(scene, last.start_ms))
+    _row_claim(scene, draft, observed, last, opening)
     if pet is not None and len(scene.home.bindings_at(last.device, last.start_ms)) > 1:
-        plain = scene.ontology.device_kinds[scene.home.device(last.device).kind].plain
-        draft.say(NoticeKind.CAUTION, f"That {plain} is shared, so whose visit it was is not known")
+        kind = scene.ontology.device_kinds[scene.home.device(last.device).kind]
+        draft.say(NoticeKind.CAUTION, say("That {device} is shared, so whose visit it was is not known", device=kind))
     if observed.id == "litter":
         draft.say(NoticeKind.CAUTION, "A visit is recorded, not what was left there")
 
 
-def _when(scene: Scene, at_ms: int) -> str:
-    return f"{day(local_day(at_ms, scene.zones), year_of=scene.today)}, {clock_time(scene.local(at_ms))}"
+def _when(scene: Scene, at_ms: int) -> Said:
+    date = day(local_day(at_ms, scene.zones), year_of=scene.today)
+    return say("{day}, {clock}", day=date, clock=clock_time(scene.local(at_ms)))
 
 
 def _none(scene: Scene, draft: Draft, observed: Property, pet: Pet | None, opening: str) -> None:
@@ -83,7 +85,8 @@ def _none(scene: Scene, draft: Draft, observed: Property, pet: Pet | None, openi
     kind = scene.ontology.device_kinds[observed.captured_by[0]]
     draft.say(NoticeKind.SHORT, opening, slot=observed.id, device=kind.id)
     if pet is not None and not scene.devices_of(pet.id, observed):
-        draft.say(NoticeKind.ABSENCE, f"{first_upper(kind.word)} would record it", slot=observed.id, device=kind.id)
+        would = say("{device.a!u} would record it", device=kind)
+        draft.say(NoticeKind.ABSENCE, would, slot=observed.id, device=kind.id)
     else:
         draft.say(NoticeKind.ABSENCE, "That doesn't prove there was none", slot=observed.id)
 
@@ -114,24 +117,30 @@ def say_latest(scene: Scene, draft: Draft, observed: Property, *, pet: Pet | Non
     last = _latest(scene, observed, pet=pet, device=device)
     if last is None:
         return
-    _row_claim(scene, draft, observed, last, f"Last {row_words(observed)} {_when(scene, last.start_ms)}")
+    opening = say("Last {row} {when}", row=row_words(observed), when=_when(scene, last.start_ms))
+    _row_claim(scene, draft, observed, last, opening)
 
 
 def _row_claim(scene: Scene, draft: Draft, observed: Property, last: DatedFrame, opening: str) -> None:
     """A row's amount behind an opening, with its record."""
     kind = _ROWS[observed.id][0]
-    figure = f", {amount(last.amount, last.unit or 'mg')}" if last.amount else ""
+    figure = say(", {figure}", figure=amount(last.amount, last.unit or "mg")) if last.amount else ""
     unused = ", not used" if kind == "litter" and last.fields[1] == _NOT_USED else ""
-    aside = "" if last.set_aside is None else f" ({last.set_aside})"
+    aside = verbatim("") if last.set_aside is None else _reason(last.set_aside)
     draft.claim(
         f"last_{kind}",
         EvidenceClass.MEASURED,
-        f"{opening}{figure}{unused}{aside}",
+        say("{opening}{figure}{unused}{aside}", opening=opening, figure=figure, unused=unused, aside=aside),
         cite=cite_of(scene, (scene.home.device(last.device),)),
         refs=(last.ref,),
         values=() if last.amount is None else (Quantity("amount", last.amount, last.unit or "mg"),),
         about=(f"device:{last.device}",),
     )
+
+
+def _reason(stored: str) -> Said:
+    """Why a row does not count: as it was stored in English, else that its record says so."""
+    return say(" ({reason})", reason=elsewhere(stored, say("not counted; its record says why")))
 
 
 def _last_slot(scene: Scene, draft: Draft, observed: Property, pet: Pet) -> None:
@@ -144,11 +153,16 @@ def _last_slot(scene: Scene, draft: Draft, observed: Property, pet: Pet) -> None
             continue
         from_ms = row.start_ms + held[-1] * SLOT_MS
         until_ms = min(from_ms + SLOT_MS, scene.now_ms)
-        when = f"{_when(scene, from_ms)} to {clock_time(scene.local(until_ms))}"
+        when = say("{begin} to {end}", begin=_when(scene, from_ms), end=clock_time(scene.local(until_ms)))
         draft.claim(
             "last_slot",
             EvidenceClass.MEASURED,
-            f"{first_upper(being(observed.owner))} last recorded {when}: {amount(row.sums[held[-1]], observed.unit)}",
+            say(
+                "{series.is!u} last recorded {when}: {figure}",
+                series=observed,
+                when=when,
+                figure=amount(row.sums[held[-1]], observed.unit),
+            ),
             cite=cite_of(scene, scene.devices_of(pet.id, observed)),
             refs=(row.ref,),
             values=(
@@ -159,4 +173,4 @@ def _last_slot(scene: Scene, draft: Draft, observed: Property, pet: Pet) -> None
             about=(f"pet:{pet.id}", f"series:{series}"),
         )
         return
-    _none(scene, draft, observed, pet, f"{first_upper(observed.owner)}: none recorded of {pet.name}")
+    _none(scene, draft, observed, pet, say("{series!u}: none recorded of {pet}", series=observed, pet=pet))

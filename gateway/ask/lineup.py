@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from gateway.ask.blame import exposures, thing_words
 from gateway.ask.change import figure_claim, not_captured, verdict_words
 from gateway.ask.figures import cite_of, compare_window
-from gateway.ask.said import being
-from gateway.ask.wording import amount, count_word, day_range, first_upper, joined, percent
+from gateway.ask.said import Part, Said, say, verbatim
+from gateway.ask.wording import amount, count_word, day_range, joined, percent, whose
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import add_days, local_day
 from gateway.measure.series import grid_of
@@ -43,7 +43,7 @@ def lines_up(scene: Scene, question: Question, draft: Draft, pet: Pet) -> None:
     if not found:
         draft.say(
             NoticeKind.SHORT,
-            f"I can't tell: when {pet.name} had {thing} is not on file",
+            say("I can't tell: when {pet} had {thing} is not on file", pet=pet, thing=thing),
             slot="exposure",
             device="people",
         )
@@ -52,10 +52,12 @@ def lines_up(scene: Scene, question: Question, draft: Draft, pet: Pet) -> None:
     night = (question.window_label or "").startswith("NIGHT")
     with_it, without = _sides(scene, pet, observed, found, night=night)
     if len(with_it) < _LEAST_DAYS or len(without) < _LEAST_DAYS:
-        side = "with" if len(with_it) < _LEAST_DAYS else "without"
+        count = min(len(with_it), len(without))
         draft.say(
             NoticeKind.SHORT,
-            f"I can't tell: only {min(len(with_it), len(without))} recorded days {side} {thing}",
+            say("I can't tell: only {count} recorded days with {thing}", count=count, thing=thing)
+            if len(with_it) < _LEAST_DAYS
+            else say("I can't tell: only {count} recorded days without {thing}", count=count, thing=thing),
             slot=observed.id,
         )
         return
@@ -116,18 +118,20 @@ def _say_sides(
     pet: Pet,
     observed: Property,
     *,
-    thing: str,
+    thing: Said,
     sides: tuple[dict[str, float], dict[str, float]],
     night: bool,
 ) -> None:
     means = [sum(side.values()) / len(side) for side in sides]
     change = None if means[1] <= 0.0 else means[0] / means[1] - 1.0
-    word = "night" if night or observed.night_only else "day"
+    words = "nights" if night or observed.night_only else "days"
+    parts: dict[str, Part] = {"days": words, "thing": thing}
     if change is None or abs(change) < _ALIKE:
-        opening = f"No: {word}s with {thing} and {word}s without it look alike"
+        opening = say("No: {days} with {thing} and {days} without it look alike", **parts)
+    elif change > 0:
+        opening = say("More on {days} with {thing}, {size}, which is no proof of a link", size=percent(change), **parts)
     else:
-        way = "More" if change > 0 else "Less"
-        opening = f"{way} on {word}s with {thing}, {percent(change)}, which is no proof of a link"
+        opening = say("Less on {days} with {thing}, {size}, which is no proof of a link", size=percent(change), **parts)
     draft.say(NoticeKind.SHORT, opening)
     draft.paragraph()
     series = scene.ontology.series_id(pet.id, observed.id)
@@ -135,9 +139,16 @@ def _say_sides(
     draft.claim(
         "with_and_without",
         EvidenceClass.MEASURED,
-        f"{first_upper(observed.owner)}: {amount(means[0], observed.unit)} on {len(sides[0])} {word}s with "
-        f"it, {amount(means[1], observed.unit)} on {len(sides[1])} without, "
-        f"{day_range(dates[0], dates[-1], year_of=scene.today)}",
+        say(
+            "{series!u}: {much} on {count} {days} with it, {other} on {others} without, {dates}",
+            series=observed,
+            much=amount(means[0], observed.unit),
+            count=len(sides[0]),
+            days=words,
+            other=amount(means[1], observed.unit),
+            others=len(sides[1]),
+            dates=day_range(dates[0], dates[-1], year_of=scene.today),
+        ),
         cite=cite_of(scene, scene.devices_of(pet.id, observed)),
         refs=tuple(RecordRef(f"day:{series}/{date}") for date in dates),
         values=(
@@ -159,36 +170,46 @@ def others_on_it(scene: Scene, question: Question, draft: Draft, pets: tuple[Pet
     observed = scene.ontology.properties[str(question.metric)]
     foods = {pet.id: _food_of(scene, pet, question.subjects) for pet in pets}
     shared = [pet for pet in pets if foods[pet.id] and list(foods.values()).count(foods[pet.id]) > 1]
-    unknown = [pet.name for pet in pets if foods[pet.id] is None]
+    unknown = [verbatim(pet.name) for pet in pets if foods[pet.id] is None]
     seen = [pet for pet in shared if scene.devices_of(pet.id, observed)]
     blind = [pet for pet in shared if pet not in seen]
     if not shared:
         names = scene.reader.vertex_labels()
-        each = [f"{pet.name} {names.get(food, food)}" for pet in pets if (food := foods[pet.id])]
+        each = [verbatim(f"{pet.name} {names.get(food, food)}") for pet in pets if (food := foods[pet.id])]
         draft.say(NoticeKind.SHORT, "As far as is on file, no two pets eat the same food", slot="food")
         if each:
-            draft.say(NoticeKind.ABSENCE, f"In the bowls now: {joined(each)}", slot="food")
+            draft.say(NoticeKind.ABSENCE, say("In the bowls now: {foods}", foods=joined(each)), slot="food")
     else:
-        count = f"Of {count_word(len(shared))} pets on the same food, {count_word(len(seen))}"
-        draft.say(NoticeKind.SHORT, f"{count} can be told", slot=observed.id if blind else None)
+        text = say(
+            "Of {count} pets on the same food, {seen} can be told",
+            count=count_word(len(shared)),
+            seen=count_word(len(seen)),
+        )
+        draft.say(NoticeKind.SHORT, text, slot=observed.id if blind else None)
     draft.paragraph()
     for pet in seen or [pet for pet in pets if scene.devices_of(pet.id, observed)]:
         figure = compare_window(scene, pet, observed, window)
         if figure is not None:
-            figure_claim(scene, draft, figure, opening=f"{pet.name}, {verdict_words(figure)}")
+            opening = say("{pet}, {verdict}", pet=pet, verdict=verdict_words(figure))
+            figure_claim(scene, draft, figure, opening=opening)
     kind = scene.ontology.device_kinds[observed.captured_by[0]]
     if blind:
-        whose = joined([f"{pet.name}'s" for pet in blind])
+        names_of = joined([whose(pet) for pet in blind])
         draft.say(
             NoticeKind.ABSENCE,
-            f"{whose} {being(observed.owner)} not recorded; {kind.word} would capture it",
+            say(
+                "{names} {series.is} not recorded; {device.a} would capture it",
+                names=names_of,
+                series=observed,
+                device=kind,
+            ),
             slot=observed.id,
             device=kind.id,
         )
     if unknown:
         draft.say(
             NoticeKind.ABSENCE,
-            f"What {joined(unknown)} {'eats' if len(unknown) == 1 else 'eat'} is not on file",
+            say("What {names} {eat} is not on file", names=joined(unknown), eat="eats" if len(unknown) == 1 else "eat"),
             slot="food",
             device="food_bowl",
         )

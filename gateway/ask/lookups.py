@@ -17,11 +17,13 @@ from gateway.ask.disagree import say_sides, sides_of
 from gateway.ask.explain import inquire, sign_behind
 from gateway.ask.figures import compare_window
 from gateway.ask.labelled import sources_on
+from gateway.ask.said import Said, known, say, verbatim, worded
 from gateway.ask.sources import cite, class_of, mentions, quote, subject_words
-from gateway.ask.wording import amount, clock_time, count_word, day, first_upper, joined
+from gateway.ask.wording import amount, clock_time, count_word, day, first_lower, joined, listed
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import local_day
 from gateway.model import Verdict, Vertex
+from gateway.ontology.wordings import wordings
 
 if TYPE_CHECKING:
     from gateway.ask.answer import Draft
@@ -44,7 +46,7 @@ _SILENT_MS = 6 * 3_600_000
 """A device unheard for six hours is said to be silent (hard floor of cases/days.md)."""
 
 
-def _when(scene: Scene, at_ms: int) -> str:
+def _when(scene: Scene, at_ms: int) -> Said:
     return day(local_day(at_ms, scene.zones), year_of=scene.today)
 
 
@@ -59,8 +61,7 @@ def records(scene: Scene, question: Question, draft: Draft, pets: tuple[Pet, ...
         return
     shown = found[-1:] if question.window_label == "LAST" else found[-_SHOWN:]
     count = len(found)
-    older = "" if len(shown) == count else f", the latest {'one' if len(shown) == 1 else count_word(len(shown))} here"
-    draft.say(NoticeKind.SHORT, f"On file: {count} {'entry' if count == 1 else 'entries'}{older}")
+    draft.say(NoticeKind.SHORT, _on_file(count, len(shown)))
     for entry in reversed(shown):
         draft.claim(
             "record",
@@ -70,6 +71,16 @@ def records(scene: Scene, question: Question, draft: Draft, pets: tuple[Pet, ...
             refs=(entry.ref,),
             about=() if entry.pet is None else (f"pet:{entry.pet}",),
         )
+
+
+def _on_file(count: int, shown: int) -> Said:
+    if count == 1:
+        return say("On file: 1 entry")
+    if shown == count:
+        return say("On file: {count} entries", count=count)
+    if shown == 1:
+        return say("On file: {count} entries, the latest one here", count=count)
+    return say("On file: {count} entries, the latest {shown} here", count=count, shown=count_word(shown))
 
 
 def _entries(scene: Scene, question: Question, pets: tuple[Pet, ...]) -> list[TextRecord]:
@@ -89,11 +100,14 @@ def _entries(scene: Scene, question: Question, pets: tuple[Pet, ...]) -> list[Te
 
 
 def _none_on_file(question: Question, draft: Draft, asked: tuple[tuple[str, ...], ...]) -> None:
-    what = joined([" ".join(words) for words in asked], last="or")
+    what = joined([known(" ".join(words)) for words in asked], last="or")
     source = "vet note" if "src:vet" in question.subjects else "note or log entry"
-    draft.say(
-        NoticeKind.SHORT, f"No {source}{f' about {what}' if what else ''} is on file", slot="record", device="people"
+    none = (
+        say("No {source} about {what} is on file", source=source, what=what)
+        if what
+        else say("No {source} is on file", source=source)
     )
+    draft.say(NoticeKind.SHORT, none, slot="record", device="people")
     if "cond:allergy" in question.subjects:
         draft.say(NoticeKind.CAUTION, "That is not a test result")
     else:
@@ -135,12 +149,12 @@ def _own_itch(scene: Scene, draft: Draft, pet: Pet) -> None:
     if figure is None or figure.verdict is Verdict.CANNOT_TELL:
         draft.say(
             NoticeKind.ABSENCE,
-            f"{pet.name}'s scratching is not recorded well enough to add to that",
+            say("{pet}'s scratching is not recorded well enough to add to that", pet=pet),
             slot="scratch",
             device="tracker",
         )
         return
-    figure_claim(scene, draft, figure, opening=first_upper(observed.owner))
+    figure_claim(scene, draft, figure, opening=say("{series!u}", series=observed))
     there = sign_behind(scene, figure, "up")
     if there is None:
         return
@@ -164,7 +178,7 @@ def last_weights(scene: Scene, draft: Draft, pet: Pet, *, opening: str = "") -> 
         draft.claim(
             "logged",
             EvidenceClass.RECORDED,
-            f"{first_upper(entry.text)} on {_when(scene, entry.at_ms or 0)}",
+            say("{text!u} on {when}", text=verbatim(entry.text), when=_when(scene, entry.at_ms or 0)),
             cite="owner's log",
             refs=(entry.ref,),
             about=(f"pet:{pet.id}",),
@@ -207,20 +221,25 @@ def devices(scene: Scene, question: Question, draft: Draft) -> None:
 def _one_device(scene: Scene, draft: Draft, device: Device) -> None:
     last = scene.reader.last_frame(device.id, before_ms=scene.now_ms + 1)
     if last is None:
-        draft.say(NoticeKind.SHORT, f"{device.name}: never heard", slot="device", device=device.kind)
+        draft.say(NoticeKind.SHORT, say("{device}: never heard", device=device), slot="device", device=device.kind)
         return
-    heard = f"{_when(scene, last.end_ms)}, {clock_time(scene.local(last.end_ms))}"
+    heard = say("{day}, {clock}", day=_when(scene, last.end_ms), clock=clock_time(scene.local(last.end_ms)))
     silent = scene.now_ms - last.end_ms > _SILENT_MS
     draft.say(
         NoticeKind.SHORT,
-        f"{device.name}: {'silent since' if silent else 'last heard'} {heard}"
-        + (". What it did not send is not recorded, which isn't zero" if silent else ""),
+        say(
+            "{device}: silent since {when}. What it did not send is not recorded, which isn't zero",
+            device=device,
+            when=heard,
+        )
+        if silent
+        else say("{device}: last heard {when}", device=device, when=heard),
     )
     word = scene.ontology.device_kinds[device.kind].cite
     draft.claim(
         "last_heard",
         EvidenceClass.MEASURED,
-        f"Last record {heard}",
+        say("Last record {when}", when=heard),
         cite=word,
         refs=(last.ref,),
         about=(f"device:{device.id}",),
@@ -232,9 +251,9 @@ def _one_device(scene: Scene, draft: Draft, device: Device) -> None:
     draft.claim(
         "battery",
         EvidenceClass.MEASURED,
-        f"Battery not known: it says 0 %, {_when(scene, battery.at_ms)}, and did not fall to it"
+        say("Battery not known: it says 0 %, {when}, and did not fall to it", when=_when(scene, battery.at_ms))
         if level is None
-        else f"Battery {amount(level, 'permille')}, {_when(scene, battery.at_ms)}",
+        else say("Battery {level}, {when}", level=amount(level, "permille"), when=_when(scene, battery.at_ms)),
         cite=word,
         refs=(battery.ref,),
         values=() if level is None else (Quantity("battery", level, "permille"),),
@@ -268,9 +287,11 @@ def provenance(scene: Scene, question: Question, draft: Draft, earlier: Answer |
     draft.paragraph()
     if own:
         draft.say(NoticeKind.CAUTION, "Mine: joining them by their dates. One change is one observation, not a proof")
+    not_on_file = worded(say("Not on file: {what}", what=verbatim("")), wordings(earlier.language))
     for notice in earlier.notices:
-        if notice.kind is NoticeKind.ABSENCE and notice.text.startswith("Not on file") and own:
-            draft.say(NoticeKind.ABSENCE, f"Against it: {notice.text[:1].lower()}{notice.text[1:]}", slot=notice.slot)
+        if notice.kind is NoticeKind.ABSENCE and notice.text.startswith(not_on_file) and own:
+            against = say("Against it: {what}", what=first_lower(verbatim(notice.text)))
+            draft.say(NoticeKind.ABSENCE, against, slot=notice.slot)
     draft.say(NoticeKind.NEXT, "Wrong somewhere? Mark the link; you can undo it")
 
 
@@ -297,7 +318,7 @@ def _again(scene: Scene, draft: Draft, claims: tuple[Claim, ...], opening: str) 
     draft.claim(
         first.kind,
         first.evidence_class,
-        f"{opening}: {between.join(told)}",
+        say("{opening}: {text}", opening=opening, text=listed(told, between=between)),
         cite=first.cite,
         refs=tuple(ref for claim in claims for ref in claim.refs),
         values=tuple(
@@ -310,15 +331,20 @@ def _again(scene: Scene, draft: Draft, claims: tuple[Claim, ...], opening: str) 
     )
 
 
-def _brief(scene: Scene, claim: Claim) -> str:
+def _brief(scene: Scene, claim: Claim) -> Said:
     """A claim said again in short: a comparison by its days, the rest as it was."""
     days = {value.name: value.value for value in claim.values}
     series = next((name for name in claim.about if name.startswith("series:")), None)
     if claim.kind == "comparison" and "usual_days" in days and series is not None:
-        owner = scene.ontology.property_of_noun(series.rpartition(".")[2]).owner
-        return f"{owner}, {days['days']} days against {days['usual_days']} earlier ones"
+        observed = scene.ontology.property_of_noun(series.rpartition(".")[2])
+        return say(
+            "{series}, {days} days against {earlier} earlier ones",
+            series=observed,
+            days=verbatim(str(days["days"])),
+            earlier=verbatim(str(days["usual_days"])),
+        )
     own_words = claim.kind in ("as_usual", "label_lists", "label_lists_none")
-    return f"{claim.text[:1].lower()}{claim.text[1:]}" if own_words else claim.text
+    return first_lower(verbatim(claim.text)) if own_words else verbatim(claim.text)
 
 
 def correction(draft: Draft, earlier: Answer | None) -> None:
@@ -326,10 +352,11 @@ def correction(draft: Draft, earlier: Answer | None) -> None:
     draft.say(NoticeKind.SHORT, "You can mark a link or a supposed cause as wrong; no answer will use it any more")
     names = _hypotheses(earlier)
     for name in names[:_SHOWN]:
-        draft.say(NoticeKind.NEXT, f'To mark it: scentwalk wrong "{name}" --reason "..."', slot="hypothesis")
+        command = verbatim(f'scentwalk wrong "{name}" --reason "..."')
+        draft.say(NoticeKind.NEXT, say("To mark it: {command}", command=command), slot="hypothesis")
     if earlier is not None and earlier.chain and not names:
-        links = ", ".join(ref.text for ref in earlier.chain[:_SHOWN])
-        draft.say(NoticeKind.NEXT, f"The links of the last answer: {links}", slot="link")
+        links = verbatim(", ".join(ref.text for ref in earlier.chain[:_SHOWN]))
+        draft.say(NoticeKind.NEXT, say("The links of the last answer: {links}", links=links), slot="link")
     draft.say(
         NoticeKind.CAUTION,
         "A mark can be undone, is shown with every answer it changes, and never touches measured values, "

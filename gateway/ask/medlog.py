@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from gateway.ask.advice import vet_phone
 from gateway.ask.blame import exposures
-from gateway.ask.said import is_or_are
+from gateway.ask.said import Said, is_or_are, known, said, say, verbatim
 from gateway.ask.sources import cite, dated_by, mentions, quote, subject_words
-from gateway.ask.wording import clock_time, day, first_upper, joined
+from gateway.ask.wording import clock_time, day, joined
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import add_days, day_interval, local_day
 from gateway.model import Interval
@@ -36,11 +36,11 @@ _NOTED_DAYS = 3
 _TODAY_LABELS = frozenset({"NOW", "TODAY", "THIS_MORNING", "THIS_EVENING", "NEXT"})
 
 
-def _label(scene: Scene, question: Question) -> str:
+def _label(scene: Scene, question: Question) -> Said:
     """What was asked about in the asker's own words, else in ours."""
-    said = [mention.text for mention in question.mentions if mention.target in question.subjects]
-    words = said or [" ".join(words) for words in subject_words(scene, question)]
-    return joined(list(dict.fromkeys(words)), last="or") or "such entry"
+    asked = [verbatim(mention.text) for mention in question.mentions if mention.target in question.subjects]
+    words = asked or [said(" ".join(words)) for words in subject_words(scene, question)] or [said("such entry")]
+    return joined(list(dict.fromkeys(words)), last="or")
 
 
 def _is_medicine(question: Question) -> bool:
@@ -96,7 +96,14 @@ def given(scene: Scene, question: Question, draft: Draft, pet: Pet) -> None:
         gone = "a dose given without logging" if _is_medicine(question) else "what nobody logged"
         draft.say(
             NoticeKind.SHORT,
-            f"I can't tell: no {label} {is_or_are([label])} logged{when} for {pet.name}, and {gone} leaves no trace",
+            say(
+                "I can't tell: no {what} {be} logged{when} for {pet}, and {gone} leaves no trace",
+                what=label,
+                be=is_or_are([label]),
+                when=when,
+                pet=pet,
+                gone=gone,
+            ),
             slot="medicine" if _is_medicine(question) else "log",
             device="people",
         )
@@ -112,21 +119,26 @@ def given(scene: Scene, question: Question, draft: Draft, pet: Pet) -> None:
 def _before_giving(scene: Scene, draft: Draft, pet: Pet, *, logged: bool) -> None:
     draft.paragraph()
     if logged:
-        draft.say(NoticeKind.CAUTION, f"Don't give a second one; ask your vet{vet_phone(scene)} first")
+        text = say("Don't give a second one; ask your vet{phone} first", phone=vet_phone(scene))
+        draft.say(NoticeKind.CAUTION, text)
         return
     draft.say(NoticeKind.NEXT, "Ask everyone at home first")
     draft.say(
         NoticeKind.CAUTION,
-        f"Don't give two to catch up; your vet{vet_phone(scene)} can say whether a late one is right. "
-        f"If {pet.name} may have had two, call now",
+        say(
+            "Don't give two to catch up; your vet{phone} can say whether a late one is right. If {pet} may have had "
+            "two, call now",
+            phone=vet_phone(scene),
+            pet=pet,
+        ),
     )
     draft.say(NoticeKind.NEXT, "When it is given, log it here so that everyone sees it")
 
 
-def _when(scene: Scene, entry: TextRecord) -> str:
+def _when(scene: Scene, entry: TextRecord) -> Said:
     date = local_day(entry.at_ms or 0, scene.zones)
     clock = clock_time(scene.local(entry.at_ms or 0))
-    return f"{'today' if date == scene.today else day(date, year_of=scene.today)}, {clock}"
+    return say("{day}, {clock}", day="today" if date == scene.today else day(date, year_of=scene.today), clock=clock)
 
 
 def _last(scene: Scene, draft: Draft, pet: Pet, found: list[TextRecord]) -> None:
@@ -134,7 +146,7 @@ def _last(scene: Scene, draft: Draft, pet: Pet, found: list[TextRecord]) -> None
         draft.claim(
             "logged",
             EvidenceClass.RECORDED,
-            f"Last logged: {first_upper(entry.title)}, {_when(scene, entry)}",
+            say("Last logged: {what!u}, {when}", what=known(entry.title), when=_when(scene, entry)),
             cite="owner's log",
             refs=(entry.ref,),
             values=(Quantity("at", entry.at_ms or 0, "ms"),),
@@ -150,7 +162,7 @@ def _noted_beside(scene: Scene, question: Question, draft: Draft, pet: Pet) -> N
         draft.claim(
             "noted",
             EvidenceClass.RECORDED,
-            f"Noted, not as given: {quote(entry.text)}, {_when(scene, entry)}",
+            say("Noted, not as given: {quote}, {when}", quote=quote(entry.text), when=_when(scene, entry)),
             cite="owner's log",
             refs=(entry.ref,),
             values=(Quantity("at", entry.at_ms or 0, "ms"),),
@@ -173,7 +185,7 @@ def _schedule(scene: Scene, question: Question, draft: Draft, pet: Pet) -> None:
         draft.claim(
             "schedule",
             EvidenceClass.RECORDED,
-            f"The schedule reads {quote(entry.text)}",
+            say("The schedule reads {quote}", quote=quote(entry.text)),
             cite=cite(scene, entry.ref),
             refs=(entry.ref,),
             about=(f"pet:{pet.id}",),
@@ -187,24 +199,25 @@ def last_logged(scene: Scene, question: Question, draft: Draft, pet: Pet) -> Non
         _last(scene, draft, pet, found)
         draft.say(NoticeKind.CAUTION, "One given without logging would not show here")
         return
-    known = exposures(scene, pet, question.subjects)
-    if known and known[-1].edge.valid_from_ms is not None:
-        began = day(local_day(known[-1].edge.valid_from_ms, scene.zones), year_of=scene.today)
-        piece = dated_by(scene, known[-1]) or known[-1].evidence[0]
+    taken = exposures(scene, pet, question.subjects)
+    if taken and taken[-1].edge.valid_from_ms is not None:
+        began = day(local_day(taken[-1].edge.valid_from_ms, scene.zones), year_of=scene.today)
+        piece = dated_by(scene, taken[-1]) or taken[-1].evidence[0]
         names = scene.reader.vertex_labels()
-        head = known[-1].edge.head.name
-        draft.say(NoticeKind.SHORT, f"On {began}")
+        head = taken[-1].edge.head.name
+        draft.say(NoticeKind.SHORT, say("On {day}", day=began))
         draft.claim(
             "exposure",
             _class_of(piece.record.kind),
-            f"{first_upper(names.get(head, head.partition(':')[2]))} since {began}",
+            say("{what!u} since {day}", what=known(names.get(head, head.partition(":")[2])), day=began),
             cite=cite(scene, piece.record),
             refs=(piece.record,),
             about=(f"pet:{pet.id}", head),
         )
         return
     label = _label(scene, question)
-    draft.say(NoticeKind.SHORT, f"No {label} {is_or_are([label])} logged for {pet.name}", slot="log", device="people")
+    none = say("No {what} {be} logged for {pet}", what=label, be=is_or_are([label]), pet=pet)
+    draft.say(NoticeKind.SHORT, none, slot="log", device="people")
     draft.say(NoticeKind.ABSENCE, "One given without logging leaves no trace; a log entry records the next", slot="log")
 
 
@@ -217,9 +230,11 @@ def timing(scene: Scene, question: Question, draft: Draft, pet: Pet) -> None:
     found, label = _entries(scene, question, pet), _label(scene, question)
     draft.say(
         NoticeKind.SHORT,
-        f"When {label} is due is for the schedule and your vet to say; here is what is on file"
+        say("When {what} is due is for the schedule and your vet to say; here is what is on file", what=label)
         if question.answer_class != "conservative"
-        else f"Don't give two to catch up; your vet{vet_phone(scene)} can say whether a late one is right",
+        else say(
+            "Don't give two to catch up; your vet{phone} can say whether a late one is right", phone=vet_phone(scene)
+        ),
         slot="schedule",
     )
     draft.paragraph()
@@ -231,8 +246,12 @@ def timing(scene: Scene, question: Question, draft: Draft, pet: Pet) -> None:
     if not found:
         draft.say(
             NoticeKind.ABSENCE,
-            f"No {label} {is_or_are([label])} logged for {pet.name}. "
-            "It may have been given without logging; ask everyone at home",
+            say(
+                "No {what} {be} logged for {pet}. It may have been given without logging; ask everyone at home",
+                what=label,
+                be=is_or_are([label]),
+                pet=pet,
+            ),
             slot="medicine",
             device="people",
         )

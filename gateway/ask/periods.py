@@ -8,7 +8,7 @@ from gateway.ask.change import as_usual, figure_claim, figure_seen, if_seen, not
 from gateway.ask.figures import cite_of, compare_window, total_of
 from gateway.ask.floors import say_floors
 from gateway.ask.lookups import last_weights
-from gateway.ask.said import being
+from gateway.ask.said import Said, say, verbatim
 from gateway.ask.sources import cite, class_of, dated_by
 from gateway.ask.wording import day, day_range, first_upper, joined, per_day, percent
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
@@ -79,7 +79,7 @@ def _treats(scene: Scene, draft: Draft, pet: Pet, window: Window) -> None:
         draft.claim(
             "treats",
             EvidenceClass.RECORDED,
-            f"{len(logged)} logged, last on {last}",
+            say("{count} logged, last on {when}", count=len(logged), when=last),
             cite="owner's log",
             refs=tuple(entry.ref for entry in logged),
             values=(Quantity("treats", len(logged), "count"),),
@@ -100,23 +100,25 @@ def since_when(scene: Scene, question: Question, draft: Draft, pet: Pet, window:
         else onset(figure.measured.grid, window.first_date, window.last_date, verdict=figure.verdict)
     )
     if figure is None or found is None:
-        draft.say(
-            NoticeKind.SHORT, f"No day stands out on which {pet.name}'s {observed.owner} changed", slot=observed.id
-        )
+        none = say("No day stands out on which {pet}'s {series} changed", pet=pet, series=observed)
+        draft.say(NoticeKind.SHORT, none, slot=observed.id)
         if figure is not None:
             figure_claim(scene, draft, figure)
         return
-    between = (
-        ""
+    best, first, last = (day(date, year_of=scene.today) for date in (found.best, found.earliest, found.latest))
+    draft.say(
+        NoticeKind.SHORT,
+        say("Since about {day}", day=best)
         if found.earliest == found.latest
-        else f", likely between {day(found.earliest, year_of=scene.today)} and {day(found.latest, year_of=scene.today)}"
+        else say("Since about {day}, likely between {first} and {last}", day=best, first=first, last=last),
     )
-    way = "up" if found.change > 0 else "down"
-    draft.say(NoticeKind.SHORT, f"Since about {day(found.best, year_of=scene.today)}{between}")
+    size = percent(found.change)
     draft.claim(
         "onset",
         EvidenceClass.MEASURED,
-        f"{first_upper(observed.owner)} went {way} by {percent(found.change)} then and has stayed there",
+        say("{series!u} went up by {size} then and has stayed there", series=observed, size=size)
+        if found.change > 0
+        else say("{series!u} went down by {size} then and has stayed there", series=observed, size=size),
         cite=cite_of(scene, figure.devices),
         refs=(*figure.refs, *figure.past_refs),
         values=(
@@ -141,15 +143,16 @@ def food_since(scene: Scene, draft: Draft, pet: Pet, food: str) -> None:
     began = local_day(edges[-1].edge.valid_from_ms or 0, scene.zones)
     name = scene.reader.vertex_labels().get(food, food)
     ended = link.edge.valid_to_ms
-    span = f"since {day(began, year_of=scene.today)}"
+    span = say("since {day}", day=day(began, year_of=scene.today))
     if ended is not None and ended <= scene.now_ms:
-        span = f"from {day(began, year_of=scene.today)} to {day(local_day(ended, scene.zones), year_of=scene.today)}"
-    draft.say(NoticeKind.SHORT, f"{first_upper(span)}")
+        last = day(local_day(ended, scene.zones), year_of=scene.today)
+        span = say("from {first} to {last}", first=day(began, year_of=scene.today), last=last)
+    draft.say(NoticeKind.SHORT, first_upper(span))
     piece = dated_by(scene, link) or link.evidence[0]
     draft.claim(
         "food_since",
         class_of(piece.record),
-        f"{name} {span}",
+        say("{what} {span}", what=verbatim(name), span=span),
         cite=cite(scene, piece.record),
         refs=(piece.record,),
         values=(Quantity("since", began, "date"),),
@@ -196,28 +199,42 @@ def compare_periods(
         )
 
 
-def _against(scene: Scene, question: Question, later: Total, earlier: Total, began: str | None) -> str:
+def _against(scene: Scene, question: Question, later: Total, earlier: Total, began: str | None) -> Said:
     """The later period against the earlier one in a sentence, in the asker's word."""
     now, before = later.aggregate.per_day or 0.0, earlier.aggregate.per_day or 0.0
     change = 0.0 if before <= 0.0 else now / before - 1.0
     same = abs(change) < _ALIKE
-    when = "than in the days before" if began is None else f"than before {day(began, year_of=scene.today)}"
-    size = f"{percent(change)} {'more' if change > 0 else 'less'} {when}"
+    when: str = (
+        "than in the days before" if began is None else say("than before {day}", day=day(began, year_of=scene.today))
+    )
+    size = (
+        say("{size} more {when}", size=percent(change), when=when)
+        if change > 0
+        else say("{size} less {when}", size=percent(change), when=when)
+    )
     if began is None or question.direction not in ("up", "down"):
-        return f"About the same: {size}" if same else size
-    word = "drop" if question.direction == "down" else "rise"
-    as_asked = not same and (change < 0) is (question.direction == "down")
-    return f"{first_upper(later.observed.owner)} is {size}" if as_asked else f"No {word} shows: {size}"
+        return say("About the same: {size}", size=size) if same else size
+    if not same and (change < 0) is (question.direction == "down"):
+        return say("{series!u} is {size}", series=later.observed, size=size)
+    if question.direction == "down":
+        return say("No drop shows: {size}", size=size)
+    return say("No rise shows: {size}", size=size)
 
 
 def _period_claim(scene: Scene, draft: Draft, total: Total) -> None:
     found, window = total.aggregate, total.window
     dates = day_range(window.first_date, window.last_date, year_of=scene.today)
-    full = "full day" if len(found.full_days) == 1 else "full days"
     draft.claim(
         "per_day",
         EvidenceClass.MEASURED,
-        f"{dates}: {per_day(found.per_day or 0.0, found.unit)} over {len(found.full_days)} {full}",
+        say(
+            "{dates}: {rate} over {count} full days",
+            dates=dates,
+            rate=per_day(found.per_day or 0.0, found.unit),
+            count=len(found.full_days),
+        )
+        if len(found.full_days) != 1
+        else say("{dates}: {rate} over 1 full day", dates=dates, rate=per_day(found.per_day or 0.0, found.unit)),
         cite=cite_of(scene, total.devices),
         refs=total.full_refs,
         values=(
@@ -238,25 +255,25 @@ def select_pets(scene: Scene, question: Question, draft: Draft, pets: tuple[Pet,
     for pet in pets:
         figure = compare_window(scene, pet, observed, window) if scene.devices_of(pet.id, observed) else None
         if figure is None:
-            missing.append(pet.name)
+            missing.append(verbatim(pet.name))
         elif figure.verdict is Verdict.CANNOT_TELL:
-            unclear.append(pet.name)
+            unclear.append(verbatim(pet.name))
         else:
             figures.append(figure)
     compared = {figure.pet.id: figure.measured.comparison for figure in figures}
     ids = {pet for verdict in wanted for pet in ids_with(verdict, compared)}
     chosen = [figure for figure in figures if figure.pet.id in ids]
-    names = joined([figure.pet.name for figure in chosen])
+    names = joined([verbatim(figure.pet.name) for figure in chosen])
     draft.say(NoticeKind.SHORT, names or ("None of those that can be told" if missing or unclear else "None"))
     for figure in chosen or figures:
-        figure_claim(scene, draft, figure, opening=figure.pet.name)
+        figure_claim(scene, draft, figure, opening=verbatim(figure.pet.name))
     if unclear:
-        draft.say(NoticeKind.ABSENCE, f"Not clear for {joined(unclear)}", slot=observed.id)
+        draft.say(NoticeKind.ABSENCE, say("Not clear for {names}", names=joined(unclear)), slot=observed.id)
     if missing:
         kind = scene.ontology.device_kinds[observed.captured_by[0]]
         draft.say(
             NoticeKind.ABSENCE,
-            f"Not recorded for {joined(missing)}; {kind.word} would capture it",
+            say("Not recorded for {names}; {device.a} would capture it", names=joined(missing), device=kind),
             slot=observed.id,
             device=kind.id,
         )
@@ -273,25 +290,34 @@ def overview(scene: Scene, draft: Draft, pet: Pet, window: Window) -> None:
         if figure is not None
     ]
     if not figures:
-        draft.say(NoticeKind.SHORT, f"Nothing is recorded of {pet.name} yet", slot="device", device="tracker")
+        text = say("Nothing is recorded of {pet} yet", pet=pet)
+        draft.say(NoticeKind.SHORT, text, slot="device", device="tracker")
         return
     changed = [figure for figure in figures if figure.verdict in (Verdict.UP, Verdict.DOWN)]
     unclear = [figure for figure in figures if figure.verdict is Verdict.CANNOT_TELL]
     dates = day_range(window.first_date, window.last_date, year_of=scene.today)
     if changed:
-        named = joined([f"{being(figure.observed.owner)} {figure.verdict.value}" for figure in changed])
-        draft.say(NoticeKind.SHORT, f"{first_upper(named)} ({dates})")
+        named = joined([_moved(figure) for figure in changed])
+        draft.say(NoticeKind.SHORT, say("{what!u} ({dates})", what=named, dates=dates))
     elif len(unclear) < len(figures):
-        draft.say(NoticeKind.SHORT, f"Nothing the devices measure is outside {pet.name}'s usual ({dates})")
+        text = say("Nothing the devices measure is outside {pet}'s usual ({dates})", pet=pet, dates=dates)
+        draft.say(NoticeKind.SHORT, text)
     else:
-        draft.say(NoticeKind.SHORT, f"Too early to say what is usual for {pet.name}")
+        draft.say(NoticeKind.SHORT, say("Too early to say what is usual for {pet}", pet=pet))
     for figure in changed:
-        figure_claim(scene, draft, figure, opening=figure.observed.owner)
+        figure_claim(scene, draft, figure, opening=say("{series}", series=figure.observed))
     as_usual(scene, draft, pet, window, except_for="", names=tuple(f.observed.id for f in figures if f not in changed))
     if unclear:
-        draft.say(NoticeKind.ABSENCE, f"Not clear: {joined([figure.observed.owner for figure in unclear])}")
+        named = joined([say("{series}", series=figure.observed) for figure in unclear])
+        draft.say(NoticeKind.ABSENCE, say("Not clear: {what}", what=named))
     draft.paragraph()
-    draft.say(NoticeKind.CAUTION, f"No device here sees {_UNSEEN}")
+    draft.say(NoticeKind.CAUTION, say("No device here sees {what}", what=_UNSEEN))
+
+
+def _moved(figure: Figure) -> Said:
+    if figure.verdict is Verdict.UP:
+        return say("{series.is} up", series=figure.observed)
+    return say("{series.is} down", series=figure.observed)
 
 
 def whole_week_before(scene: Scene, window: Window) -> Window:

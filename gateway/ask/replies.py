@@ -29,6 +29,7 @@ from gateway.ask import (
 )
 from gateway.ask.answer import EXPLAINED_WORDS
 from gateway.ask.explain import explain_change
+from gateway.ask.said import say, verbatim
 from gateway.ask.times import Calendar, window_of
 from gateway.ask.wording import joined
 from gateway.dialogue import EvidenceClass, NoticeKind
@@ -96,18 +97,22 @@ def reply(scene: Scene, question: Question, draft: Draft, *, earlier: Answer | N
     turn = _Turn(scene, question, draft, earlier)
     stranger = _stranger(turn)
     if stranger is not None:
-        known = joined([pet.name for pet in scene.home.pets]) or "nobody yet"
-        draft.say(NoticeKind.CLARIFY, f"No pet called {stranger} lives here; known: {known}", slot="pet")
+        everyone: list[str] = [verbatim(pet.name) for pet in scene.home.pets] or ["nobody yet"]
+        text = say("No pet called {name} lives here; known: {names}", name=verbatim(stranger), names=joined(everyone))
+        draft.say(NoticeKind.CLARIFY, text, slot="pet")
         return
     if question.pets == ("?",) or question.answer_class == "clarify":
         _clarify(turn)
         return
     if any(pet.status in (PetStatus.DIED, PetStatus.GONE) for pet in turn.pets()) and question.metric is not None:
         gone = next(pet for pet in turn.pets() if pet.status in (PetStatus.DIED, PetStatus.GONE))
-        draft.say(NoticeKind.SHORT, f"{gone.name}'s records are kept, and nothing is compared with a usual any more")
+        text = say("{pet}'s records are kept, and nothing is compared with a usual any more", pet=gone)
+        draft.say(NoticeKind.SHORT, text)
         return
     for said, meant in question.corrections:
-        draft.say(NoticeKind.CLARIFY, f'"{said}" is read as "{meant}"')
+        draft.say(
+            NoticeKind.CLARIFY, say('"{heard}" is read as "{meant}"', heard=verbatim(said), meant=verbatim(meant))
+        )
     _REPLIES.get(question.intent, _refuse)(turn)
 
 
@@ -135,7 +140,8 @@ def _clarify(turn: _Turn) -> None:
     if not names:
         turn.draft.say(NoticeKind.CLARIFY, "No pet is set up here yet; import a household first", slot="pet")
         return
-    turn.draft.say(NoticeKind.CLARIFY, f"Which pet do you mean: {joined(names, last='or')}?", slot="pet")
+    which = say("Which pet do you mean: {names}?", names=joined([verbatim(name) for name in names], last="or"))
+    turn.draft.say(NoticeKind.CLARIFY, which, slot="pet")
 
 
 def _refuse(turn: _Turn) -> None:
@@ -145,19 +151,26 @@ def _refuse(turn: _Turn) -> None:
         _general(turn)
         return
     turn.draft.say(NoticeKind.SHORT, opening)
-    turn.draft.say(NoticeKind.NEXT, f"You can ask {CAN_ASK}")
+    turn.draft.say(NoticeKind.NEXT, say("You can ask {what}", what=CAN_ASK))
 
 
 def _general(turn: _Turn) -> None:
     """Advice no record holds: labelled as such, without a number, a drug or a reassurance."""
     pets = turn.pets()
-    whose = f"{pets[0].name}'s" if len(pets) == 1 else "your pets'"
     turn.draft.say(NoticeKind.SHORT, "No record of this home can answer that", slot="source")
     turn.draft.claim(
         "general",
         EvidenceClass.GENERAL,
-        f"General knowledge, not from {whose} records: it depends on the animals, the home and the people in it; "
-        "where health is concerned, ask your vet",
+        say(
+            "General knowledge, not from {pet}'s records: it depends on the animals, the home and the people in it; "
+            "where health is concerned, ask your vet",
+            pet=pets[0],
+        )
+        if len(pets) == 1
+        else say(
+            "General knowledge, not from your pets' records: it depends on the animals, the home and the people in "
+            "it; where health is concerned, ask your vet"
+        ),
     )
 
 
@@ -168,7 +181,7 @@ def _each_pet(turn: _Turn, tell: Callable[[Pet], None]) -> None:
     for pet in pets[:_MOST_PETS]:
         if len(pets) > 1:
             turn.draft.paragraph()
-            turn.draft.say(NoticeKind.SHORT, f"{pet.name}:")
+            turn.draft.say(NoticeKind.SHORT, verbatim(f"{pet.name}:"))
         tell(pet)
 
 

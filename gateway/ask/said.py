@@ -15,7 +15,7 @@ from gateway.model import Device, Pet
 from gateway.ontology.vocabulary import DeviceKind, Property
 from gateway.ontology.wordings import Wordings
 
-__all__ = ["Part", "Said", "being", "elsewhere", "is_or_are", "known", "say", "verbatim", "within", "worded"]
+__all__ = ["Part", "Said", "being", "elsewhere", "is_or_are", "known", "said", "say", "verbatim", "within", "worded"]
 
 Part = str | int | Pet | Property | DeviceKind | Device
 """What may stand in a template's place: words, a count, or a thing that has words of its own."""
@@ -62,6 +62,11 @@ def say(template: str, /, **parts: Part) -> Said:
 def verbatim(text: str) -> Said:
     """Names, quotes, codes and clock times: the same in every language."""
     return Said(text, lambda _: text)
+
+
+def said(line: str) -> Said:
+    """A whole line by its English text, where it is no template in the code but comes from a table of it."""
+    return Said(line, lambda table: table.line(line))
 
 
 def known(text: str) -> Said:
@@ -124,7 +129,12 @@ def _form(part: Part, form: str, table: Wordings | None) -> str:
 
 
 def _property(observed: Property, form: str) -> str:
-    return {"": observed.owner, "is": being(observed.owner), "word": (observed.words or (observed.owner,))[0]}[form]
+    return {
+        "": observed.owner,
+        "is": being(observed.owner),
+        "word": (observed.words or (observed.owner,))[0],
+        "from": observed.of_device,
+    }[form]
 
 
 def _device(kind: DeviceKind, form: str) -> str:

@@ -19,7 +19,18 @@ if TYPE_CHECKING:
     from gateway.model import Evidence, Link, RecordRef
     from gateway.stored import TextRecord
 
-__all__ = ["cite", "class_of", "dated_by", "first_of", "mentions", "quote", "quoted", "subject_words", "written_by"]
+__all__ = [
+    "as_said",
+    "cite",
+    "class_of",
+    "dated_by",
+    "first_of",
+    "mentions",
+    "quote",
+    "quoted",
+    "subject_words",
+    "written_by",
+]
 
 _LONGEST_QUOTE = 300
 
@@ -119,6 +130,11 @@ def mentions(text: str, words: tuple[str, ...]) -> bool:
     have = [token.text.rstrip("s") for token in tokens_of(text)]
     want = [word.rstrip("s") for word in words]
     return any(have[at : at + len(want)] == want for at in range(len(have) - len(want) + 1))
+
+
+def as_said(text: str) -> Said:
+    """A source's own sentence: in English as it is, elsewhere in quotation marks, for its language is its own."""
+    return say("{quote}", quote=verbatim(text))
 
 
 def quote(text: str) -> Said:

@@ -6,7 +6,8 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gateway.ask.figures import Total, cite_of, total_of
-from gateway.ask.wording import amount, clock_time, day, day_range, possessive, usual_of
+from gateway.ask.said import Said, say, verbatim
+from gateway.ask.wording import amount, clock_time, day, day_range, usual_of
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import SLOT_MS, add_days, local_day
 from gateway.measure.outlook import outlook
@@ -29,13 +30,17 @@ def say_thin(scene: Scene, draft: Draft, figure: Figure) -> None:
     grid, window = figure.measured.grid, figure.window
     told = outlook(grid, figure.measured.comparison, window.first_date, window.last_date)
     recorded = int(grid.usable().sum())
-    dates = "" if told.tell_on is None else f" First comparison {day(told.tell_on, year_of=scene.today)}"
-    firm = "" if told.firm_on is None else f", a firm one {day(told.firm_on, year_of=scene.today)}"
-    word = "night" if figure.observed.night_only else "day"
+    dates = "" if told.tell_on is None else say(" First comparison {day}", day=day(told.tell_on, year_of=scene.today))
+    firm = "" if told.firm_on is None else say(", a firm one {day}", day=day(told.firm_on, year_of=scene.today))
     draft.say(
         NoticeKind.SHORT,
-        f"Too early to know {possessive(figure.pet)} usual: {recorded} {word}{'' if recorded == 1 else 's'} "
-        f"recorded.{dates}{firm}",
+        say(
+            "Too early to know {pet.his} usual: {recorded} recorded.{dates}{firm}",
+            pet=figure.pet,
+            recorded=_recorded(recorded, night=figure.observed.night_only),
+            dates=dates,
+            firm=firm,
+        ),
         slot=figure.observed.id,
     )
     draft.paragraph()
@@ -47,8 +52,14 @@ def say_thin(scene: Scene, draft: Draft, figure: Figure) -> None:
             _today(scene, draft, total)
     if figure.observed.id == "intake":
         draft.paragraph()
-        draft.say(NoticeKind.NEXT, f"It helps to log {possessive(figure.pet)} weight today")
-        draft.say(NoticeKind.CAUTION, f"Call your vet if {figure.pet.name} is weak or refuses food")
+        draft.say(NoticeKind.NEXT, say("It helps to log {pet.his} weight today", pet=figure.pet))
+        draft.say(NoticeKind.CAUTION, say("Call your vet if {pet} is weak or refuses food", pet=figure.pet))
+
+
+def _recorded(count: int, *, night: bool) -> Said:
+    if night:
+        return say("{count} night", count=count) if count == 1 else say("{count} nights", count=count)
+    return say("{count} day", count=count) if count == 1 else say("{count} days", count=count)
 
 
 def _so_far(scene: Scene, draft: Draft, total: Total) -> None:
@@ -62,8 +73,15 @@ def _so_far(scene: Scene, draft: Draft, total: Total) -> None:
     draft.claim(
         "so_far",
         EvidenceClass.MEASURED,
-        f"{usual_of(total.aggregate.least, total.aggregate.most, unit)} to {amount(total.aggregate.most, unit)} on "
-        f"{possessive(total.pet)} {len(full)} full days, middle {amount(middle, unit)}, {dates}",
+        say(
+            "{least} to {most} on {pet.his} {count} full days, middle {middle}, {dates}",
+            least=usual_of(total.aggregate.least, total.aggregate.most, unit),
+            most=amount(total.aggregate.most, unit),
+            pet=total.pet,
+            count=len(full),
+            middle=amount(middle, unit),
+            dates=dates,
+        ),
         cite=cite_of(scene, total.devices),
         refs=tuple(row.ref for row in full),
         values=(
@@ -89,8 +107,14 @@ def _today(scene: Scene, draft: Draft, total: Total) -> None:
     draft.claim(
         "today_so_far",
         EvidenceClass.MEASURED,
-        f"Today {amount(now, unit)} by {clock_time(scene.local(scene.now_ms))}; by that hour it was "
-        f"{usual_of(min(before), max(before), unit)} to {amount(max(before), unit)} before{_last_meal(scene, total)}",
+        say(
+            "Today {now} by {clock}; by that hour it was {least} to {most} before{meal}",
+            now=amount(now, unit),
+            clock=clock_time(scene.local(scene.now_ms)),
+            least=usual_of(min(before), max(before), unit),
+            most=amount(max(before), unit),
+            meal=_last_meal(scene, total),
+        ),
         cite=cite_of(scene, total.devices),
         refs=(today[0].ref, *(row.ref for row in full), *_last_meal_refs(scene, total)),
         values=(
@@ -114,11 +138,13 @@ def _last_meal_refs(scene: Scene, total: Total) -> tuple[RecordRef, ...]:
     return () if last is None else (last.ref,)
 
 
-def _last_meal(scene: Scene, total: Total) -> str:
+def _last_meal(scene: Scene, total: Total) -> Said:
     for ref in _last_meal_refs(scene, total):
         frame = scene.reader.frame(ref)
         if frame is not None:
             date = local_day(frame.start_ms, scene.zones)
-            when = "" if date == scene.today else f"{day(date, year_of=scene.today)}, "
-            return f"; last meal {when}{clock_time(scene.local(frame.start_ms))}"
-    return ""
+            clock = clock_time(scene.local(frame.start_ms))
+            if date == scene.today:
+                return say("; last meal {clock}", clock=clock)
+            return say("; last meal {day}, {clock}", day=day(date, year_of=scene.today), clock=clock)
+    return verbatim("")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gateway.ask.figures import cite_of
+from gateway.ask.said import Said, say
 from gateway.ask.wording import amount, clock_time, day
 from gateway.dialogue import EvidenceClass, Quantity
 from gateway.measure.days import local_day
@@ -50,11 +51,13 @@ def say_weighings(scene: Scene, draft: Draft, pet: Pet) -> bool:
     for opening, row in (("last", last), *(("before", row) for row in earlier[-1:])):
         device = scene.home.device(row.device)
         at = clock_time(scene.local(row.start_ms))
-        lead = f"{pet.name} weighed" if opening == "last" else "Before that"
+        parts = {"weight": amount(int(row.fields[0]), "mg"), "when": _when(scene, row), "clock": at}
         draft.claim(
             f"weighed_{opening}",
             EvidenceClass.MEASURED,
-            f"{lead} {amount(int(row.fields[0]), 'mg')} on {_when(scene, row)}, {at}",
+            say("{pet} weighed {weight} on {when}, {clock}", pet=pet, **parts)
+            if opening == "last"
+            else say("Before that {weight} on {when}, {clock}", **parts),
             cite=cite_of(scene, (device,)),
             refs=(row.ref,),
             values=(Quantity("weight", int(row.fields[0]), "mg"),),
@@ -63,5 +66,5 @@ def say_weighings(scene: Scene, draft: Draft, pet: Pet) -> bool:
     return True
 
 
-def _when(scene: Scene, row: DatedFrame) -> str:
+def _when(scene: Scene, row: DatedFrame) -> Said:
     return day(local_day(row.start_ms, scene.zones), year_of=scene.today)

@@ -32,6 +32,7 @@ __all__ = [
     "done_of",
     "first_lower",
     "first_upper",
+    "fixed",
     "joined",
     "listed",
     "number",
@@ -42,6 +43,7 @@ __all__ = [
     "pronoun",
     "usual_of",
     "weekday",
+    "whose",
 ]
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -89,7 +91,7 @@ def amount(value: float, unit: str) -> Said:
     if unit == "permille":
         return _with_unit(_whole(value / 10), "%")
     if unit == "mK":
-        return _with_unit(_decimal(value / 1000 - 273.15), "°C")
+        return _with_unit(fixed(value / 1000 - 273.15, 1), "°C")
     if unit == "mg/min":
         return say("{grams} g a minute", grams=number(value / 1e3, 1))
     if unit == "count":
@@ -106,8 +108,9 @@ def _whole(value: float) -> Said:
     return verbatim(f"{value:.0f}")
 
 
-def _decimal(value: float) -> Said:
-    english = f"{value:.1f}"
+def fixed(value: float, digits: int) -> Said:
+    """A figure with exactly so many decimals: "3.70", in German "3,70"."""
+    english = f"{value:.{digits}f}"
     return Said(english, lambda table: _marked(english, table))
 
 
@@ -215,6 +218,11 @@ def possessive(pet: Pet) -> Said:
 def pronoun(pet: Pet) -> Said:
     """Say "he" or "she" where the sex is on file, else the name."""
     return say("{pet.he}", pet=pet)
+
+
+def whose(pet: Pet) -> Said:
+    """The pet before what is its own: "Max's"."""
+    return say("{pet}'s", pet=pet)
 
 
 def joined(words: Sequence[str], *, last: str = "and") -> Said:
