@@ -19,12 +19,14 @@ VENV ?= .venv
 PEERS_VENV ?= .venv-peers
 TOOLS_VENV ?= .venv-tools
 STACK_VENV ?= .venv-evaluate
+GATEWAY_VENV ?= .venv-thingsboard
 ARGS ?=
 
 PY := $(VENV)/bin/python
 PEERS_PY := $(PEERS_VENV)/bin/python
 TOOLS_PY := $(TOOLS_VENV)/bin/python
 STACK_PY := $(STACK_VENV)/bin/python
+GATEWAY_PY := $(GATEWAY_VENV)/bin/python
 PACKAGES := gateway device_sim firmware_bridge
 
 # One thread: a hub shares its cores with a broker, and sums keep their order.
@@ -34,7 +36,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 # What `make bench` measures itself against; never installed beside the product.
-PEERS := igraph==1.0.0 pcst-fast2==1.1.0 statsmodels==0.15.0 pandas==3.1.1
+PEERS := igraph==1.0.0 pcst-fast2==1.1.0 statsmodels==0.15.0 pandas==3.1.1 paho-mqtt==2.2.0
+
+# Its client overwrites paho's files: in an environment of its own.
+GATEWAY := thingsboard-gateway==3.8.5
 
 # What `make evaluate` compares the answers with: the replaced stack, in an environment of its own.
 # Without dependencies, since the model's package asks for PyTorch and its weights do not need it.
@@ -49,6 +54,7 @@ TESTING := $(VENV)/.testing-$(call key,requirements-test.lock pyproject.toml)
 PEERED := $(PEERS_VENV)/.peers-$(call key,requirements.lock pyproject.toml Makefile)
 TOOLED := $(TOOLS_VENV)/.tools-$(call key,Makefile)
 STACKED := $(STACK_VENV)/.stack-$(call key,Makefile)
+GATEWAYED := $(GATEWAY_VENV)/.gateway-$(call key,Makefile)
 
 SAY = printf '\n== %s\n'
 comma := ,
@@ -117,6 +123,12 @@ $(STACKED):
 	@$(STACK_PY) -m pip install --quiet --no-deps $(STACK)
 	@rm -f $(STACK_VENV)/.stack-* && touch $@
 
+$(GATEWAYED):
+	@$(call venv,$(GATEWAY_VENV))
+	@$(SAY) "Installing $(GATEWAY) into $(GATEWAY_VENV)"
+	@$(GATEWAY_PY) -m pip install --quiet $(GATEWAY)
+	@rm -f $(GATEWAY_VENV)/.gateway-* && touch $@
+
 # --- the two commands -----------------------------------------------------------------------
 
 install: $(RUNTIME)
@@ -162,9 +174,9 @@ define each
 	for script in "$${scripts[@]}"; do $(SAY) "$$script"; PYTHONPATH="$(CURDIR)" $(1) "$$script" $(3); done
 endef
 
-bench: $(PEERED)
+bench: $(PEERED) $(GATEWAYED)
 	@.ci/debian mosquitto dbus-daemon
-	@$(call each,$(PEERS_PY),bench_*.py,$(ARGS))
+	@export SCENTWALK_THINGSBOARD_PY="$(abspath $(GATEWAY_PY))"; $(call each,$(PEERS_PY),bench_*.py,$(ARGS))
 
 calibrate: $(TESTING)
 	@$(call each,$(PY),calibrate_*.py,$(ARGS))
@@ -210,4 +222,4 @@ lock: $(TOOLED)
 	done
 
 clean:
-	rm -rf $(VENV) $(PEERS_VENV) $(TOOLS_VENV) $(STACK_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(PEERS_VENV) $(TOOLS_VENV) $(STACK_VENV) $(GATEWAY_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -133,7 +133,7 @@ async def test_a_record_of_today_or_of_another_pet_asks_for_no_new_comparison(hu
     await gateway.writer.run(lambda tx: store_readings(tx, tuple(now), rollups=ROLLUPS))
     with database.transaction() as tx:
         assert tx.due_verdicts(most=9) == ()
-        tx.note_verdicts_due("max.intake", "2026-07-10", told_from_ms=0)
+        tx.note_verdicts_due([("max.intake", "2026-07-10", 0)])
         assert tx.due_verdicts(most=9) == ()
 
 

@@ -59,7 +59,8 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "fcntl": ("gateway.store",),
     "bleak": ("gateway.links.ble_radio",),
     "dbus_fast": ("gateway.links.ble_radio",),
-    "paho": ("gateway.links.mqtt",),
+    "paho": ("tests",),  # whom we are measured by; the hub speaks by gateway.links.mqtt
+    "gateway.links.mqtt_packets": ("gateway.links.mqtt",),
     "iotcore": ("gateway.links.broker",),
     "httpx2": ("gateway.links.loopback", "gateway.ask.narrate"),
     "starlette": ("gateway.web",),
@@ -325,7 +326,7 @@ def owners(root: Path) -> Iterator[str]:
     """One owner for SQLite, radio, MQTT, broker, HTTP and the page's parts."""
     for module in read(root, *PACKAGES):
         for line, target in imports(module):
-            allowed = OWNERS.get(target.split(".")[0])
+            allowed = next((rooms for name, rooms in OWNERS.items() if within(target, (name,))), None)
             if allowed is not None and not within(module.name, allowed):
                 yield f"{module.path}:{line}: {target} must be imported only by {', '.join(allowed)}"
             if module.name.startswith("gateway") and within(target, OTHER_HTTP_CLIENTS):
@@ -626,7 +627,7 @@ SOUND = {
     "gateway/store/__init__.py": "import sqlite3\n\nROWS = 'SELECT ref FROM record'\n",
     "gateway/links/__init__.py": "",
     "gateway/links/clock.py": "import time\n\n\ndef now_ms() -> int:\n    return time.time_ns() // 1_000_000\n",
-    "gateway/links/mqtt.py": "from paho.mqtt import client\n\nfrom firmware_bridge.wire import unpack\n",
+    "gateway/links/mqtt.py": "from firmware_bridge.wire import unpack\n\nfrom gateway.links import mqtt_packets\n",
     "gateway/ask/__init__.py": "from gateway.graph import walk\nfrom gateway.store import ROWS\n",
     "gateway/__main__.py": "from gateway import ask\n\nprint(ask)\n",
     "device_sim/__init__.py": "",
@@ -661,7 +662,8 @@ BROKEN: tuple[tuple[Rule, str, str, str], ...] = (
     (owners, "gateway/ask/near.py", "import sqlite3\n", "only by gateway.store"),
     (owners, "gateway/links/ingest.py", "from sqlite_utils import Database\n", "only by gateway.store"),
     (owners, "gateway/links/near.py", "from bleak import BleakClient\n", "only by gateway.links.ble"),
-    (owners, "device_sim/near.py", "import paho.mqtt.client\n", "only by gateway.links.mqtt"),
+    (owners, "device_sim/near.py", "import paho.mqtt.client\n", "only by tests"),
+    (owners, "gateway/links/near.py", "from gateway.links.mqtt_packets import publish\n", "only by gateway.links.mqtt"),
     (owners, "gateway/app.py", "import iotcore\n", "only by gateway.links.broker"),
     (owners, "gateway/web/near.py", "import httpx2\n", "gateway.links.loopback"),
     (owners, "gateway/app.py", "from urllib.request import urlopen\n", "must be httpx2"),

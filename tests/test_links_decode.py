@@ -72,7 +72,12 @@ def test_it_says_the_same_of_5000_mutated_messages_and_types_are_kept():
 
 
 @pytest.mark.parametrize(
-    "record", [[2, 1000, True, 2, 0], [2, 1000, 900.0, 2, 0], [2, True, 900, 2, 0], [True, 1000, 900, 2, 0]]
+    "record",
+    [
+        *([2, 1000, True, 2, 0], [2, 1000, 900.0, 2, 0], [2, True, 900, 2, 0], [True, 1000, 900, 2, 0]),
+        [6, 900_000, 300_000, True, 0, 0, 0, 0, 0, 0, 0],
+        [6, 900_000, 300_000, 0, 0, 0, 0, 0, 0, 0, 0.0],
+    ],
 )
 def test_a_truth_value_or_a_float_is_no_integer(record):
     head = [("v", 1), ("b", 1), ("s", 1), ("n", 1), ("r", [record])]

@@ -557,7 +557,7 @@ def test_any_order_and_any_repetition_gives_the_day_rows_of_a_rebuild(tmp_path_f
 
 # --- when to commit ---------------------------------------------------------------------------
 
-RULE = CommitRule(window=20)
+RULE = CommitRule(window=40)
 
 
 @pytest.mark.parametrize(
@@ -568,8 +568,9 @@ RULE = CommitRule(window=20)
         (1, False, 0, 0, 0, 5.0),
         (1, False, 0, 0, 4.5, 0.5),
         (15, False, 0, 1.0, 1.0, 4.0),
-        (16, False, 0, 1.0, 1.0, 0.02),
-        (16, False, 0, 4.99, 4.99, 0.01),
+        (16, False, 0, 1.0, 1.0, 0.005),
+        (16, False, 0, 4.997, 4.997, 0.003),
+        (19, False, 0, 1.0, 1.0, 0.005),
         (20, False, 0, 0, 0, 0),
     ],
 )
@@ -647,24 +648,30 @@ async def test_one_message_that_the_store_refuses_becomes_a_dead_letter_and_hold
 # --- inbox and clock --------------------------------------------------------------------------
 
 
-async def test_a_full_inbox_makes_the_link_wait_and_an_ended_connection_lets_it_go():
-    inbox = Inbox(capacity=2)
-    deliveries = [Delivery(raw("bowl-max", b"", T0), 1, number, 1) for number in range(4)]
+async def test_a_full_inbox_takes_no_more_and_says_when_it_does_again():
+    inbox, told = Inbox(capacity=2), []
+    deliveries = [Delivery(raw("bowl-max", b"", T0), 1, number, 1) for number in range(3)]
     for delivery in deliveries[:2]:
         inbox.put(delivery)
-    waiting = asyncio.create_task(asyncio.to_thread(inbox.put, deliveries[2]))
-    await asyncio.sleep(0.05)
-    assert not waiting.done()
-    assert await inbox.take(timeout_s=1) == tuple(deliveries[:2])
-    await waiting
-    inbox.put(Delivery(raw("bowl-max", b"", T0), 1, 9, 1))
-    stuck = asyncio.create_task(asyncio.to_thread(inbox.put, deliveries[3]))
-    await asyncio.sleep(0.05)
-    assert not stuck.done()
-    inbox.end_generation(1)
-    await stuck
-    assert [delivery.packet_id for delivery in await inbox.take(timeout_s=1)] == [2, 9]
+    assert inbox.room == 0
+    with pytest.raises(asyncio.QueueFull):
+        inbox.put(deliveries[2])
+    inbox.when_room(lambda: told.append(inbox.room))
+    assert inbox.offer(deliveries[2])  # the radio's place is its own
+    assert await inbox.take(timeout_s=1) == tuple(deliveries)
+    assert told == [2]
     assert await inbox.take(timeout_s=0.01) == ()
+    assert told == [2]  # once
+    inbox.put(deliveries[0])
+    inbox.when_room(lambda: told.append(inbox.room))
+    inbox.when_room(None)
+    assert await inbox.take(timeout_s=1, enough=1) == (deliveries[0],)
+    assert told == [2]
+
+
+@pytest.mark.parametrize(("window", "enough"), [(1, 1), (2, 1), (3, 2), (20, 10), (200, 100), (65_535, 100)])
+def test_half_the_window_closes_a_batch_so_that_the_broker_sends_the_other_half(window, enough):
+    assert CommitRule(window=window).enough == enough
 
 
 async def test_a_stepped_clock_stands_still_until_it_is_told_and_then_runs():

@@ -25,6 +25,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 __all__ = ["CLOCK_KNOWN_MS", "UPTIME_MAX_MS", "BootClock", "Dated", "Heard", "clock_set_by_ms", "is_plausible_wall"]
 
@@ -42,8 +43,7 @@ _STEP_MS = 60_000
 """A wall clock that moved more than this against a clock nobody sets was set, not drifting."""
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
+class Heard(NamedTuple):
     """One live message of a boot: uptime when sent, instant received, its wall clock or None."""
 
     sent_ms: int
@@ -51,8 +51,7 @@ class Heard:
     wall_ms: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Dated:
+class Dated(NamedTuple):
     """An instant with where it comes from: ``wall``, ``offset`` or ``bracket``. A bracketed
     instant lies anywhere in ``[earliest_ms, latest_ms]``; ``earliest_ms`` None = no bound.
     """
@@ -135,14 +134,15 @@ class BootClock:
         """The clock with these live messages taken in; order does not matter."""
         bounds = {uptime // _ANCHOR_EVERY_MS: (offset, uptime) for uptime, offset in self.anchors}
         wall = self.wall
-        for message in heard:
-            bucket = message.sent_ms // _ANCHOR_EVERY_MS
-            bound = (message.received_ms - message.sent_ms, message.sent_ms)
-            bounds[bucket] = min(bounds.get(bucket, bound), bound, key=_least_known)
-            if message.wall_ms is not None and is_plausible_wall(message.wall_ms, now_ms=message.received_ms):
-                told = (message.sent_ms, message.wall_ms - message.sent_ms)
-                wall = told if wall is None else max(wall, told)
-        anchors = tuple(sorted((uptime, offset) for offset, uptime in bounds.values()))
+        for sent_ms, received_ms, wall_ms in heard:
+            bucket = sent_ms // _ANCHOR_EVERY_MS
+            bound = (received_ms - sent_ms, sent_ms)
+            held = bounds.get(bucket)
+            if held is None or _least_known(bound) < _least_known(held):
+                bounds[bucket] = bound
+            if wall_ms is not None and (wall is None or (sent_ms, wall_ms - sent_ms) > wall):
+                wall = (sent_ms, wall_ms - sent_ms) if is_plausible_wall(wall_ms, now_ms=received_ms) else wall
+        anchors = tuple(sorted([(uptime, offset) for offset, uptime in bounds.values()]))
         return replace(self, anchors=_most_telling(anchors), wall=wall)
 
     def moved(self, by_ms: int, *, from_ms: int, to_ms: int) -> BootClock:

@@ -22,10 +22,13 @@ _PLAIN = {
     if all(field.unit != "text" for field in kind.fields)
 }
 """Bounds of the kinds that hold integers only, by code."""
-
-
-def _is_whole(value: object, high: int) -> bool:
-    return type(value) is int and 0 <= value <= high
+_ALIKE = {
+    code: bounds[0][:2]
+    for code, bounds in _PLAIN.items()
+    if len(set(bounds)) == 1 and len(bounds) > 1 and bounds[0][2] is None
+}
+"""Bounds that all fields of a kind share, by code: those of motion, which most records are."""
+_INTEGERS = {int}
 
 
 def _plain_record(seq: int, found: object) -> wire.Record | None:
@@ -33,13 +36,20 @@ def _plain_record(seq: int, found: object) -> wire.Record | None:
     if type(found) is not tuple or len(found) < 2 or type(found[0]) is not int:
         return None
     bounds = _PLAIN.get(found[0])
-    if bounds is None or len(found) != 2 + len(bounds) or not _is_whole(found[1], wire.MS_MAX):
+    if bounds is None or len(found) != 2 + len(bounds):
         return None
-    values = found[2:]
+    code, uptime_ms, values = found[0], found[1], found[2:]
+    if type(uptime_ms) is not int or not 0 <= uptime_ms <= wire.MS_MAX:
+        return None
+    alike = _ALIKE.get(code)
+    if alike is not None:
+        low, high = alike
+        whole = set(map(type, values)) == _INTEGERS and low <= min(values) and max(values) <= high
+        return wire.Record(seq, code, uptime_ms, values) if whole else None
     for value, (low, high, unknown) in zip(values, bounds, strict=True):
         if type(value) is not int or not (low <= value <= high or value == unknown):
             return None
-    return wire.Record(seq, found[0], found[1], values)
+    return wire.Record(seq, code, uptime_ms, values)
 
 
 def _plain_message(data: bytes) -> wire.Message | None:
@@ -53,15 +63,15 @@ def _plain_message(data: bytes) -> wire.Message | None:
     # A key that stood twice is one in the dict: the first byte says how many there were.
     if type(found) is not dict or tuple(found) not in _HEADS or data[0] != 0x80 | len(found):
         return None
-    boot, first_seq, count, told = found["b"], found["s"], found["n"], found["r"]
-    if type(found["v"]) is not int or found["v"] != wire.VERSION or type(told) is not tuple:
+    version, boot, first_seq, count, told = found["v"], found["b"], found["s"], found["n"], found["r"]
+    sent_ms, wall_ms = found.get("u", 0), found.get("w", 0)
+    if type(told) is not tuple or set(map(type, (version, boot, first_seq, count, sent_ms, wall_ms))) != _INTEGERS:
         return None
-    if not (_is_whole(boot, wire.U32_MAX) and _is_whole(first_seq, wire.U32_MAX) and _is_whole(count, len(told))):
+    if version != wire.VERSION or not 1 <= count <= wire.MAX_RECORDS or count != len(told):
         return None
-    if count != len(told) or not 1 <= count <= wire.MAX_RECORDS or first_seq + count - 1 > wire.U32_MAX:
+    if boot < 0 or boot > wire.U32_MAX or first_seq < 0 or first_seq + count - 1 > wire.U32_MAX:
         return None
-    sent_ms, wall_ms = found.get("u"), found.get("w")
-    if not all(_is_whole(found[name], wire.MS_MAX) for name in ("u", "w") if name in found):
+    if not 0 <= sent_ms <= wire.MS_MAX or not 0 <= wall_ms <= wire.MS_MAX:
         return None
     records = []
     for seq, each in enumerate(told, start=first_seq):
@@ -69,7 +79,7 @@ def _plain_message(data: bytes) -> wire.Message | None:
         if record is None:
             return None
         records.append(record)
-    return wire.Message(boot, first_seq, count, sent_ms, wall_ms, tuple(records), ())
+    return wire.Message(boot, first_seq, count, found.get("u"), found.get("w"), tuple(records), ())
 
 
 def unpack_message(data: bytes) -> wire.Message:

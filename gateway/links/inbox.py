@@ -1,23 +1,23 @@
 """The bounded hand-over from the links to the one task that stores.
 
-A full inbox makes the broker link's thread wait, which stops it from reading its socket, which
-slows the broker down: back-pressure instead of a growing queue or a dropped message. The radio
-has a bounded place of its own beside the broker's: neither can fill the other's.
+A full inbox makes the broker's link stop reading its socket, which slows the broker down:
+back-pressure instead of a growing queue or a dropped message. The radio has a bounded place of
+its own beside the broker's: neither can fill the other's. Everything here runs on one event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
-from threading import Condition
 
 from gateway.model import RawFrame
 
 __all__ = ["Delivery", "Inbox"]
 
 _TOGETHER_S = 0.002
-"""What follows within so long is handed over with the first: waking the event loop for each of
+"""What follows within so long is handed over with the first: waking a task for each of
 a thousand messages a second takes as long as storing them. A commit takes two to three times
 as long on an SD card or a small SSD, so nobody waits noticeably longer."""
 
@@ -37,12 +37,12 @@ class Delivery:
 
 
 class Inbox:
-    """Filled by a link's thread and by the radio, emptied by one task. Made inside a running event loop.
+    """Filled by a link and by the radio, emptied by one task. Made inside a running event loop.
 
     Parameters
     ----------
     capacity : int
-        Messages held before the filling thread waits.
+        Messages of the broker's link held before it stops reading.
     radio_capacity : int
         Messages of the radio held beside them.
     """
@@ -55,34 +55,42 @@ class Inbox:
         self._of_radio = 0
         self._radio_room = asyncio.Event()
         self._waiting: deque[Delivery] = deque()
-        self._room = Condition()
-        self._closed_generation = 0
-        self._loop = asyncio.get_running_loop()
+        self._enough = 1
         self._filled = asyncio.Event()
+        self._when_room: Callable[[], None] | None = None
+
+    @property
+    def room(self) -> int:
+        """How many more messages of the broker's link it takes."""
+        return self._capacity - (len(self._waiting) - self._of_radio)
 
     def put(self, delivery: Delivery) -> None:
-        """Hand a message over; waits for room. Called on the link's thread.
+        """Hand a message of the broker's link over.
 
-        A message of a connection that has ended is left out: the broker still holds it,
-        unacknowledged, and sends it again.
+        Raises
+        ------
+        asyncio.QueueFull
+            There is no `room`; the link should have stopped reading.
         """
-        with self._room:
-            self._room.wait_for(lambda: len(self._waiting) - self._of_radio < self._capacity or self._ended(delivery))
-            if self._ended(delivery):
-                return
-            self._waiting.append(delivery)
-            first = len(self._waiting) == 1
-        if first and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._filled.set)
+        if self.room < 1:
+            raise asyncio.QueueFull(f"an inbox must hold at most {self._capacity} messages")
+        self._append(delivery)
+
+    def _append(self, delivery: Delivery) -> None:
+        self._waiting.append(delivery)
+        if len(self._waiting) >= self._enough:
+            self._filled.set()
+
+    def when_room(self, call: Callable[[], None] | None) -> None:
+        """Call this once, as soon as there is room again; None forgets who waits."""
+        self._when_room = call
 
     def offer(self, delivery: Delivery) -> bool:
-        """Hand over a message of the radio if there is room; whether there was. Called on the loop."""
-        with self._room:
-            if self._of_radio >= self._radio_capacity:
-                return False
-            self._of_radio += 1
-            self._waiting.append(delivery)
-        self._filled.set()
+        """Hand over a message of the radio if there is room; whether there was."""
+        if self._of_radio >= self._radio_capacity:
+            return False
+        self._of_radio += 1
+        self._append(delivery)
         return True
 
     async def offer_patiently(self, delivery: Delivery) -> None:
@@ -91,33 +99,32 @@ class Inbox:
             self._radio_room.clear()
             await self._radio_room.wait()
 
-    def _ended(self, delivery: Delivery) -> bool:
-        return delivery.generation <= self._closed_generation
+    async def _until(self, enough: int, timeout_s: float | None) -> bool:
+        """Whether so many wait; returns when they do, or when the time is over."""
+        self._enough = enough
+        if len(self._waiting) < enough:
+            self._filled.clear()
+            try:
+                async with asyncio.timeout(timeout_s):
+                    await self._filled.wait()
+            except TimeoutError:
+                return False
+        return True
 
-    def end_generation(self, generation: int) -> None:
-        """A connection is over: a thread that still waits for room gives up."""
-        with self._room:
-            self._closed_generation = max(self._closed_generation, generation)
-            self._room.notify_all()
-
-    async def take(self, *, timeout_s: float | None) -> tuple[Delivery, ...]:
-        """All that waits, as soon as there is one; none when the time is over.
+    async def take(self, *, timeout_s: float | None, enough: int = 1_000_000) -> tuple[Delivery, ...]:
+        """All that waits: some 2 ms after the first, or as soon as ``enough`` do; none when the time is over.
 
         ``timeout_s`` None waits without end.
         """
-        if not self._waiting:
-            self._filled.clear()
-            if not self._waiting:  # put() appends first and signals then: nothing falls between
-                try:
-                    async with asyncio.timeout(timeout_s):
-                        await self._filled.wait()
-                except TimeoutError:
-                    return ()
-        await asyncio.sleep(_TOGETHER_S)
-        with self._room:
-            taken = tuple(self._waiting)
-            self._waiting.clear()
-            self._of_radio = 0
-            self._room.notify_all()
+        if not await self._until(1, timeout_s):
+            return ()
+        # A full inbox brings no more: its link has stopped reading.
+        await self._until(max(1, min(enough, len(self._waiting) + self.room)), _TOGETHER_S)
+        taken = tuple(self._waiting)
+        self._waiting.clear()
+        self._of_radio = 0
         self._radio_room.set()
+        if self._when_room is not None:
+            call, self._when_room = self._when_room, None
+            call()
         return taken

@@ -58,20 +58,27 @@ COUNTERS = (
 class CommitRule:
     """When a batch is committed (CONTRACTS, Commit). Seconds are steady seconds.
 
-    At once on an urgent record; when ``many`` wait and ``quiet_s`` brought no new one, or
-    ``window`` is reached; else ``longest_s`` after the first.
+    At once on an urgent record; when ``many`` wait and ``quiet_s`` brought no new one, or as
+    many as `enough`; else ``longest_s`` after the first.
     """
 
     window: int
     many: int = 16
-    quiet_s: float = 0.020
+    quiet_s: float = 0.005
     longest_s: float = 5.0
+    most: int = 100
+    """Beyond this a larger batch saves nothing, and keeps its senders waiting."""
+
+    @property
+    def enough(self) -> int:
+        """How many close a batch: half of the window, so that the broker sends the other half meanwhile."""
+        return min(self.most, (self.window + 1) // 2)
 
     def wait_s(self, *, count: int, urgent: bool, first_s: float, last_s: float, now_s: float) -> float | None:
         """How much longer to wait for more; 0 or less = commit now, None = nothing waits."""
         if count == 0:
             return None
-        if urgent or count >= self.window:
+        if urgent or count >= self.enough:
             return 0.0
         due_s = first_s + self.longest_s
         if count >= self.many:
@@ -354,7 +361,7 @@ class Ingest:
             if wait_s is not None and wait_s <= 0:
                 return deliveries, readings
             # What waits beyond the window (mosquitto 2.0 sends more than it was told) costs no further commit.
-            more = await self._inbox.take(timeout_s=wait_s)
+            more = await self._inbox.take(timeout_s=wait_s, enough=self._rule.enough - len(deliveries))
             if more:
                 last_s = self._clock.steady_s()
                 first_s = first_s if deliveries else last_s

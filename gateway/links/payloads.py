@@ -53,6 +53,13 @@ _MAIN = {
 """The main figure of a kind: its field and the unit it is stored in."""
 _INDEX = {code: {field.name: at for at, field in enumerate(kind.fields)} for code, kind in wire.KINDS.items()}
 _CODE = {kind.name: code for code, kind in wire.KINDS.items()}
+_ROWS: dict[int, tuple[str, int | None, str | None]] = {
+    code: (kind.name, _INDEX[code][_MAIN[code][0]], _MAIN[code][1]) if code in _MAIN else (kind.name, None, None)
+    for code, kind in wire.KINDS.items()
+}
+"""What a row is called, where in a record its main figure stands, and that figure's unit."""
+_JUDGED = frozenset({wire.WEIGHT, wire.MEAL})
+"""The kinds that `_set_aside` may keep from counting."""
 
 
 _is_device_id = lru_cache(maxsize=1024)(wire.is_device_id)
@@ -114,15 +121,14 @@ def dead_letter(
     )
 
 
-def _objection(record: wire.Record, sent_ms: int | None) -> str | None:
+def _objection(kind: int, uptime_ms: int, values: tuple[int | str, ...], *, latest_ms: int) -> str | None:
     """What cannot be about a record whose fields are each within bounds, or None."""
-    latest = UPTIME_MAX_MS if sent_ms is None else sent_ms
-    if record.uptime_ms > min(latest, UPTIME_MAX_MS):
-        return f"its uptime must be at most {latest} ms (when it was sent), is {record.uptime_ms} ms"
-    if record.kind == wire.MEAL:
-        began_ms = _field(wire.MEAL, record.values, "began_ms")
-        if not began_ms <= record.uptime_ms <= began_ms + 2 * wire.DAY_MS:
-            return f"a meal must have begun within two days before {record.uptime_ms} ms, began at {began_ms} ms"
+    if uptime_ms > latest_ms or uptime_ms > UPTIME_MAX_MS:
+        return f"its uptime must be at most {latest_ms} ms (when it was sent), is {uptime_ms} ms"
+    if kind == wire.MEAL:
+        began_ms = _field(wire.MEAL, values, "began_ms")
+        if not began_ms <= uptime_ms <= began_ms + 2 * wire.DAY_MS:
+            return f"a meal must have begun within two days before {uptime_ms} ms, began at {began_ms} ms"
     return None
 
 
@@ -142,45 +148,41 @@ def read_payload(raw: RawFrame, *, retained: bool = False) -> Reading:
     except wire.WireError as problem:
         letter = dead_letter(raw, problem.reason, str(problem), boot=None, seq=None, payload=raw.payload)
         return Reading(raw, None, (), (letter,), retained=retained)
+    device, boot, sent_ms = raw.device, message.boot, message.sent_uptime_ms
+    latest_ms = UPTIME_MAX_MS if sent_ms is None else sent_ms
     letters = [
         dead_letter(
             raw,
             fault.reason,
-            f"record {fault.seq} of boot {message.boot} could not be read",
-            boot=message.boot,
+            f"record {fault.seq} of boot {boot} could not be read",
+            boot=boot,
             seq=fault.seq,
             payload=fault.raw,
         )
         for fault in message.faults
     ]
     frames: list[Frame] = []
-    for record in message.records:
-        objection = _objection(record, message.sent_uptime_ms)
-        if objection is None:
-            frames.append(Frame(raw.device, message.boot, record.seq, record.kind, record.uptime_ms, record.values))
-        else:
-            detail = f"record {record.seq} of boot {message.boot}: {objection}"
-            letters.append(
-                dead_letter(raw, "out_of_range", detail, boot=message.boot, seq=record.seq, payload=raw.payload)
-            )
-    hellos = [frame for frame in frames if frame.kind == wire.HELLO]
-    return Reading(
-        raw,
-        message,
-        tuple(frames),
-        tuple(letters),
-        urgent=any(frame.kind in URGENT_KINDS for frame in frames),
-        lowest_held=_lowest_held(hellos[-1]) if hellos else None,
-        retained=retained,
-    )
+    urgent, lowest_held = False, None
+    for seq, kind, uptime_ms, values in message.records:
+        objection = _objection(kind, uptime_ms, values, latest_ms=latest_ms)
+        if objection is not None:
+            detail = f"record {seq} of boot {boot}: {objection}"
+            letters.append(dead_letter(raw, "out_of_range", detail, boot=boot, seq=seq, payload=raw.payload))
+            continue
+        frames.append(Frame(device, boot, seq, kind, uptime_ms, values))
+        if kind in URGENT_KINDS:
+            urgent = True
+        elif kind == wire.HELLO:
+            lowest_held = _lowest_held(seq, values)
+    return Reading(raw, message, tuple(frames), tuple(letters), urgent, lowest_held, retained)
 
 
-def _lowest_held(hello: Frame) -> int:
+def _lowest_held(seq: int, values: tuple[int | str, ...]) -> int:
     """What a hello says is held at least: itself, or the record it was made to stand before.
 
     A greater number is nonsense, and would free what the device has not sent yet.
     """
-    return min(_field(wire.HELLO, hello.values, "lowest_seq"), hello.seq + 1)
+    return min(_field(wire.HELLO, values, "lowest_seq"), seq + 1)
 
 
 def eaten_too_fast(removed_mg: int, lasted_ms: int) -> str | None:
@@ -207,47 +209,44 @@ def _set_aside(code: int, values: tuple[int | str, ...]) -> str | None:
     return None
 
 
-def _extent(frame: Frame) -> tuple[int, int]:
+def _extent(code: int, uptime_ms: int, values: tuple[int | str, ...]) -> tuple[int, int]:
     """Where an event begins and ends in uptime: a meal at its first bite, motion over its span."""
-    if frame.kind == wire.MEAL:
-        began_ms = _field(frame.kind, frame.values, "began_ms")
-        return began_ms, began_ms + _field(frame.kind, frame.values, "lasted")
-    if frame.kind == wire.MOTION:
-        return frame.uptime_ms - _field(frame.kind, frame.values, "lasted"), frame.uptime_ms
-    return frame.uptime_ms, frame.uptime_ms
+    if code == wire.MOTION:
+        return uptime_ms - _field(code, values, "lasted"), uptime_ms
+    if code == wire.MEAL:
+        began_ms = _field(code, values, "began_ms")
+        return began_ms, began_ms + _field(code, values, "lasted")
+    return uptime_ms, uptime_ms
 
 
 def dated_frame(frame: Frame, dated: Dated, *, received_ms: int) -> DatedFrame:
     """The row the store keeps of a record, from the instant of its uptime."""
-    offset_ms = dated.at_ms - frame.uptime_ms
-    start_ms, end_ms = _extent(frame)
-    amount, unit = None, None
-    if frame.kind in _MAIN:
-        name, main_unit = _MAIN[frame.kind]
-        amount = _field(frame.kind, frame.values, name)
-        unit = main_unit
-        if frame.kind == wire.BEAT and amount == wire.BATTERY_UNKNOWN:
-            amount, unit = None, None
-    named = frame.values if frame.kind == wire.FOOD_SET else ()
-    shift = start_ms - frame.uptime_ms  # brackets are of the record; its event began this much earlier
+    code, uptime_ms, values = frame.kind, frame.uptime_ms, frame.values
+    at_ms, dating, earliest_ms, latest_ms = dated
+    start_ms, end_ms = _extent(code, uptime_ms, values)
+    kind, main, unit = _ROWS[code]
+    amount = None if main is None else int(values[main])
+    if code == wire.BEAT and amount == wire.BATTERY_UNKNOWN:
+        amount, unit = None, None
+    shift = start_ms - uptime_ms  # brackets are of the record; its event began this much earlier
     return DatedFrame(
-        ref=frame_ref(frame.device, frame.boot, frame.seq),
-        device=frame.device,
-        boot=frame.boot,
-        seq=frame.seq,
-        kind=wire.KINDS[frame.kind].name,
-        uptime_ms=frame.uptime_ms,
-        received_ms=received_ms,
-        start_ms=start_ms + offset_ms,
-        end_ms=end_ms + offset_ms,
-        dating=dated.dating,
-        fields=frame.values,
-        earliest_ms=None if dated.earliest_ms is None else dated.earliest_ms + shift,
-        latest_ms=None if dated.latest_ms is None else dated.latest_ms + shift,
-        amount=amount,
-        unit=unit,
-        object=next((str(text) for text in named if text), None),
-        set_aside=_set_aside(frame.kind, frame.values),
+        frame_ref(frame.device, frame.boot, frame.seq),
+        frame.device,
+        frame.boot,
+        frame.seq,
+        kind,
+        uptime_ms,
+        received_ms,
+        start_ms + at_ms - uptime_ms,
+        end_ms + at_ms - uptime_ms,
+        dating,
+        values,
+        None if earliest_ms is None else earliest_ms + shift,
+        None if latest_ms is None else latest_ms + shift,
+        amount,
+        unit,
+        next((str(text) for text in values if text), None) if code == wire.FOOD_SET else None,
+        _set_aside(code, values) if code in _JUDGED else None,
     )
 
 

@@ -58,12 +58,11 @@ def _date(clock: BootClock, uptime_ms: int, *, received_ms: int, wall_offset_ms:
     return dated
 
 
-def _wall_offset(reading: Reading) -> int | None:
-    if reading.wall_ms is None or reading.sent_ms is None:
+def _wall_offset(header: wire.Message, *, received_ms: int) -> int | None:
+    wall_ms, sent_ms = header.wall_ms, header.sent_uptime_ms
+    if wall_ms is None or sent_ms is None or not is_plausible_wall(wall_ms, now_ms=received_ms):
         return None
-    if not is_plausible_wall(reading.wall_ms, now_ms=reading.raw.received_ms):
-        return None
-    return reading.wall_ms - reading.sent_ms
+    return int(wall_ms - sent_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +85,9 @@ def _learn(tx: Transaction, device: str, readings: list[Reading]) -> _Clocks:
     clocks = _clocks(tx, device, only=tuple(sorted(spoken)))  # a device may have had a thousand boots
     heard: dict[int, list[Heard]] = defaultdict(list)
     for reading in readings:
-        if reading.header is not None and reading.sent_ms is not None and not reading.retained:
-            heard[reading.header.boot].append(Heard(reading.sent_ms, reading.raw.received_ms, reading.wall_ms))
+        header = reading.header
+        if header is not None and header.sent_uptime_ms is not None and not reading.retained:
+            heard[header.boot].append(Heard(header.sent_uptime_ms, reading.raw.received_ms, header.wall_ms))
     moved: list[DatedFrame] = []
     narrowing = False
     for boot, messages in sorted(heard.items()):
@@ -189,8 +189,9 @@ def _bracketed(tx: Transaction, device: str, clocks: _Clocks, *, now_ms: int) ->
 def _dated(readings: list[Reading], clocks: _Clocks) -> Iterator[DatedFrame]:
     """The rows of one device's records, dated by what is known now."""
     for reading in readings:
-        assert reading.header is not None
-        clock, at_ms, told_ms = clocks.of(reading.header.boot), reading.raw.received_ms, _wall_offset(reading)
+        header, at_ms = reading.header, reading.raw.received_ms
+        assert header is not None
+        clock, told_ms = clocks.of(header.boot), _wall_offset(header, received_ms=at_ms)
         for frame in reading.frames:
             dated = _date(clock, frame.uptime_ms, received_ms=at_ms, wall_offset_ms=told_ms)
             if dated is None:  # narrowed afterwards, once its neighbours are known

@@ -229,9 +229,12 @@ class Rollups:
                             low, high = wanted.get(key, (lowest, highest))
                             wanted[key] = (min(low, lowest), max(high, highest))
         parts = sorted(wanted.items(), key=lambda item: (item[0][2], sorted(item[0][1]), item[0][0].kind))
-        return sum(
-            self._recompute(tx, home, _part(home, source, pets, date, first=first, last=last))
-            for (source, pets, date), (first, last) in parts
+        return tx.save_days(
+            [
+                day
+                for (source, pets, date), (first, last) in parts
+                for day in self._recompute(tx, home, _part(home, source, pets, date, first=first, last=last))
+            ]
         )
 
     def rebuild(self, tx: Transaction, home: Household, devices: tuple[str, ...] | None = None) -> int:
@@ -252,8 +255,8 @@ class Rollups:
         for pets, dates in sorted(days.items(), key=lambda one: sorted(one[0])):
             for date in sorted(set(dates)):
                 last = (day_interval(date, home.zones).length_ms - 1) // SLOT_MS
-                for source in self._sources:
-                    changed += self._recompute(tx, home, _part(home, source, pets, date, first=0, last=last))
+                parts = [_part(home, source, pets, date, first=0, last=last) for source in self._sources]
+                changed += tx.save_days([day for part in parts for day in self._recompute(tx, home, part)])
         return changed
 
     def rebuild_from(self, tx: Transaction, home: Household, *, first: str | None, most: int) -> str | None:
@@ -282,10 +285,12 @@ class Rollups:
         for date in dates:
             whole = day_interval(date, home.zones)
             last_slot = (whole.length_ms - 1) // SLOT_MS
-            for source in self._sources:
-                for pets in sorted(everyone, key=sorted):
-                    part = _part(home, source, pets, date, first=0, last=last_slot)
-                    changed += self._recompute(tx, home, part)
+            parts = [
+                _part(home, source, pets, date, first=0, last=last_slot)
+                for source in self._sources
+                for pets in sorted(everyone, key=sorted)
+            ]
+            changed += tx.save_days([day for part in parts for day in self._recompute(tx, home, part)])
         return changed
 
     def _series(self, part: _Part, measured: _Measured) -> Series:
@@ -293,12 +298,12 @@ class Rollups:
         owner, observed = "+".join(sorted(part.pets)), measured.property
         return Series(self._ontology.series_id(owner, observed.id), owner, observed.id, observed.unit)
 
-    def _recompute(self, tx: Transaction, home: Household, part: _Part) -> int:
-        """Recompute the slots of one part; returns how many day rows changed."""
+    def _recompute(self, tx: Transaction, home: Household, part: _Part) -> list[DayRow]:
+        """Recompute the slots of one part; returns the day rows that changed, to be saved."""
         size = -(-part.day.length_ms // SLOT_MS)
         all_series = [self._series(part, measured) for measured in part.source.measured]
         if not part.serving and tx.first_date(all_series[0].id) is None:
-            return 0  # these pets never had such a device
+            return []  # these pets never had such a device
         rows = tx.days_of(tuple(series.id for series in all_series), part.date)
         if len(part.slots) < size and any(len(row.sums) != size for row in rows.values()):
             # The home's zones may have been told anew: every slot lies elsewhere.
@@ -306,7 +311,7 @@ class Rollups:
         frames = _frames(tx, part)
         covered = _covered(tx, part, frames, sealed=any(row.late is not None for row in rows.values()))
         tally = _Tally(tx, part)
-        changed = 0
+        changed: list[DayRow] = []
         for measured, series in zip(part.source.measured, all_series, strict=True):
             counted, runs = _counted(part.date, home.zones, night_only=measured.property.night_only)
             before = rows.get(series.id)
@@ -319,7 +324,7 @@ class Rollups:
             if before is None:
                 if not found.is_empty:
                     tx.save_series(series)
-                    changed += tx.save_day(_new_day(series.id, part, found, size))
+                    changed.append(_new_day(series.id, part, found, size))
                 continue
             if before.late is None:
                 day = _new_day(series.id, part, found, size) if len(before.sums) != size else _with_slots(before, found)
@@ -329,7 +334,7 @@ class Rollups:
                     continue  # the zones were told anew: it stays as it was cut
                 day = _with_late(base, before, found)
             if day != before:
-                changed += tx.save_day(day)
+                changed.append(day)
         return changed
 
 

@@ -9,9 +9,36 @@ import json
 import sys
 from array import array
 from functools import lru_cache
+from json import encoder
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-"""``json.dumps`` makes an encoder at every call, which takes longer than a short list."""
+__all__ = [
+    "as_json",
+    "pack_covered",
+    "pack_list",
+    "pack_pairs",
+    "pack_sums",
+    "unpack_covered",
+    "unpack_fields",
+    "unpack_pairs",
+    "unpack_sums",
+    "unpack_texts",
+]
+
+_slow = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_make = getattr(encoder, "c_make_encoder", None)
+_chunks = _make and _make(None, _slow.default, encoder.encode_basestring, None, ":", ",", False, False, True)
+"""What ``JSONEncoder.encode`` makes anew at every call, which takes longer than a short list."""
+
+
+def as_json(values: tuple[object, ...]) -> str:
+    """``json.dumps`` of an array without spaces and without escapes that UTF-8 does not need.
+
+    Raises
+    ------
+    TypeError
+        A value has no JSON (bytes).
+    """
+    return "".join(_chunks(values, 0)) if _chunks else _slow.encode(values)
 
 
 def pack_sums(values: tuple[int, ...]) -> bytes:
@@ -38,12 +65,12 @@ def unpack_covered(blob: bytes) -> tuple[int, ...]:
 
 def pack_list(values: tuple[object, ...]) -> str:
     """A JSON array without spaces, stable for equal values."""
-    return _encode(values)
+    return as_json(values)
 
 
 def pack_pairs(pairs: tuple[tuple[str, str], ...]) -> str:
     """A JSON array of [name, text] in the order given; a name may stand more than once."""
-    return _encode(pairs)
+    return as_json(pairs)
 
 
 def unpack_pairs(text: str) -> tuple[tuple[str, str], ...]:

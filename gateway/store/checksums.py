@@ -6,8 +6,9 @@ bits and all but one in 4.3e9 of the longer ones. It says nothing about who wrot
 
 from __future__ import annotations
 
-import json
 from zlib import crc32
+
+from gateway.store.blobs import as_json
 
 __all__ = ["CHECKED", "row_crc"]
 
@@ -42,9 +43,6 @@ CHECKED = {
 cited carries its reference too, so that content under another row's reference is found."""
 
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-
-
 def row_crc(values: tuple[object, ...]) -> int:
     """CRC-32 of a row's values in column order (None, int, float, str, bytes).
 
@@ -53,10 +51,10 @@ def row_crc(values: tuple[object, ...]) -> int:
     """
     blobs: tuple[bytes, ...] = ()
     try:
-        text = _encode(values)
+        text = as_json(values)
     except TypeError:  # bytes are no JSON; most rows have none, and looking for them takes as long again
         blobs = tuple(value for value in values if isinstance(value, bytes))
-        text = _encode([[len(value)] if isinstance(value, bytes) else value for value in values])
+        text = as_json(tuple([len(value)] if isinstance(value, bytes) else value for value in values))
     crc = crc32(text.encode("utf-8", "surrogatepass"))
     for blob in blobs:
         crc = crc32(blob, crc)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
+    from gateway.model import Household
+
 __all__ = ["WAL_LIMIT_BYTES", "Database"]
 
 _BUSY_MS = 5_000
@@ -91,6 +93,7 @@ class Database:
         self._wal_limit_bytes = wal_limit_bytes
         self._insisted_bytes = wal_limit_bytes
         self._full = False
+        self._home: Household | None = None  # nine statements, and every batch asks for it
         self._snapshots: WeakSet[Snapshot] = WeakSet()
         self._opening = threading.Lock()
         self._lock_fd = self._lock()
@@ -149,12 +152,14 @@ class Database:
     def _all_or_nothing(self) -> Iterator[Transaction]:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
-            yield Transaction(self._connection)
+            transaction = Transaction(self._connection, home=self._home)
+            yield transaction
             self._connection.execute("COMMIT")
         except BaseException:
             if self._connection.in_transaction:  # SQLite ends a transaction itself where the disk is full
                 self._connection.execute("ROLLBACK")
             raise
+        self._home = transaction.home
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
@@ -194,6 +199,7 @@ class Database:
             It could not be written; nothing was changed.
         """
         source = sqlite3.connect(other, isolation_level=None)
+        self._home = None
         try:
             source.executemany(
                 "INSERT INTO mark (device, boot, seq, purged) VALUES (?, ?, ?, ?) ON CONFLICT (device, boot) "

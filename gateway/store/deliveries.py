@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from gateway.model import RecordRef
 from gateway.store.blobs import pack_list, unpack_fields
 from gateway.store.checksums import row_crc
+from gateway.store.many import insert_rows
 from gateway.stored import BootRow, DatedFrame
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 __all__ = ["FRAME_SQL", "DeliveryReads", "DeliveryWrites", "frame_of", "frame_row", "rare"]
 
@@ -44,29 +46,27 @@ def frame_of(row: tuple[object, ...]) -> DatedFrame:
     return DatedFrame(*values)  # type: ignore[arg-type]  # columns stand in the order of the fields
 
 
+_CHECKED_COLUMNS = (
+    *("ref", "device", "boot", "seq", "kind", "uptime_ms", "received_ms", "start_ms", "end_ms", "dating"),
+    *("earliest_ms", "latest_ms", "amount", "unit", "object", "fields", "set_aside"),
+)
+"""A frame's columns in the order that `CHECKED` reads them."""
+_COLUMNS = (*_CHECKED_COLUMNS, "crc")
+_STORED_COLUMNS = ("record", *_COLUMNS[1:])
+_checked = attrgetter("ref.text", *_CHECKED_COLUMNS[1:])
+_FIELDS = _CHECKED_COLUMNS.index("fields")
+
+
+def _values(frame: DatedFrame) -> tuple[str | int | None, ...]:
+    """A frame's ``_COLUMNS``."""
+    values = list(_checked(frame))
+    values[_FIELDS] = pack_list(frame.fields)
+    return (*values, row_crc(tuple(values)))
+
+
 def frame_row(frame: DatedFrame) -> dict[str, str | int | None]:
     """A frame's columns by name, its CRC-32 among them; in the order that `CHECKED` reads them."""
-    row: dict[str, str | int | None] = {
-        "ref": frame.ref.text,
-        "device": frame.device,
-        "boot": frame.boot,
-        "seq": frame.seq,
-        "kind": frame.kind,
-        "uptime_ms": frame.uptime_ms,
-        "received_ms": frame.received_ms,
-        "start_ms": frame.start_ms,
-        "end_ms": frame.end_ms,
-        "dating": frame.dating,
-        "earliest_ms": frame.earliest_ms,
-        "latest_ms": frame.latest_ms,
-        "amount": frame.amount,
-        "unit": frame.unit,
-        "object": frame.object,
-        "fields": pack_list(frame.fields),
-        "set_aside": frame.set_aside,
-    }
-    row["crc"] = row_crc(tuple(row.values()))
-    return row
+    return dict(zip(_COLUMNS, _values(frame), strict=True))
 
 
 class DeliveryReads:
@@ -105,12 +105,16 @@ class DeliveryReads:
 
     def known_frames(self, refs: tuple[str, ...]) -> frozenset[str]:
         """Those of the references under which a frame is stored."""
+        return frozenset(ref for ref, (_, is_frame) in self._records(refs).items() if is_frame)
+
+    def _records(self, refs: tuple[str, ...]) -> dict[str, tuple[int, bool]]:
+        """(row id of its record, whether a frame is stored under it) of those references that are known."""
         rows = self._db.execute(
-            "SELECT r.ref FROM record r JOIN frame f ON f.record = r.id "
+            "SELECT r.ref, r.id, f.record IS NOT NULL FROM record r LEFT JOIN frame f ON f.record = r.id "
             "WHERE r.ref IN (SELECT value FROM json_each(:refs))",
             {"refs": pack_list(refs)},
         )
-        return frozenset(ref for (ref,) in rows)
+        return {ref: (row, bool(is_frame)) for ref, row, is_frame in rows}
 
     def frame_contents(self, refs: tuple[str, ...]) -> dict[str, tuple[str, int | None, tuple[int | str, ...]]]:
         """Reference to (kind, uptime_ms, fields) of those of them under which a frame is stored."""
@@ -278,18 +282,18 @@ class DeliveryWrites(DeliveryReads):
             sorted(counters.items()),
         )
 
-    def insert_frames(self, frames: Iterable[DatedFrame]) -> None:
-        """Store frames that are not stored yet; a reference that outlived its frame is used again."""
-        rows = [frame_row(frame) for frame in frames]
-        self._db.executemany("INSERT INTO record (ref, kind) VALUES (:ref, 'event') ON CONFLICT (ref) DO NOTHING", rows)
-        self._db.executemany(
-            "INSERT INTO frame (record, device, boot, seq, kind, uptime_ms, received_ms, start_ms, end_ms, dating, "
-            "earliest_ms, latest_ms, amount, unit, object, fields, set_aside, crc) "
-            "VALUES ((SELECT id FROM record WHERE ref = :ref), :device, :boot, :seq, :kind, :uptime_ms, "
-            ":received_ms, :start_ms, :end_ms, :dating, :earliest_ms, :latest_ms, :amount, :unit, :object, :fields, "
-            ":set_aside, :crc)",
-            rows,
-        )
+    def _insert_frames(self, frames: Iterable[DatedFrame], *, kept: Mapping[str, int]) -> None:
+        """Store frames that are not stored yet.
+
+        ``kept`` are the row ids of references that outlived their frame, which is stored under
+        them again; every other one is new and gets the next id, as SQLite would give it.
+        """
+        rows = [_values(frame) for frame in frames]
+        next_id = self.last_record() + 1
+        ids = {row[0]: number for number, row in enumerate((row for row in rows if row[0] not in kept), start=next_id)}
+        insert_rows(self._db, "record", ("id", "ref", "kind"), [(row, ref, "event") for ref, row in ids.items()])
+        ids.update(kept)
+        insert_rows(self._db, "frame", _STORED_COLUMNS, [(ids[row[0]], *row[1:]) for row in rows])
 
     def redate_frames(self, frames: Iterable[DatedFrame]) -> None:
         """Give stored frames the time they have here; nothing else of them changes."""

@@ -338,6 +338,7 @@ class ForgetWrites(ForgetReads):
 
     def forget_product(self, code: str) -> None:
         """A product of which no document is left: a food only it named goes, another loses its code."""
+        self._household_changed = True
         values = {"code": code, "vertex": f"product:{code}"}
         if self._db.execute("SELECT 1 FROM document WHERE code = :code", values).fetchone() is None:
             self._db.execute("DELETE FROM food WHERE product = :code AND owned = 0", values)

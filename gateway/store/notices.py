@@ -276,12 +276,14 @@ class NoticeWrites(NoticeReads):
             ],
         )
 
-    def note_verdicts_due(self, series: str, date: str, *, told_from_ms: int) -> None:
-        """A day changed: verdicts read from it that were told once it was over are to be compared again."""
-        self._db.execute(
+    def note_verdicts_due(self, days: Iterable[tuple[str, str, int]]) -> None:
+        """Days changed, each a (series, date, instant it was over): verdicts read from one that were told
+        once it was over are to be compared again.
+        """
+        self._db.executemany(
             "UPDATE answer_verdict SET due = 1 WHERE series = :series AND last_date >= :date AND since_date <= :date "
             "AND told_ms >= :from",
-            {"series": series, "date": date, "from": told_from_ms},
+            [{"series": series, "date": date, "from": told_from_ms} for series, date, told_from_ms in days],
         )
 
     def settle_verdict(self, told: ToldVerdict, word: str | None, *, late: int, at_ms: int) -> None:

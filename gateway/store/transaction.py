@@ -25,7 +25,7 @@ from gateway.store.reads import Reader
 from gateway.store.retention import Retention, day_row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from gateway.model import Edge, Evidence, Household, PetStatus, RecordRef, Series
     from gateway.stored import DatedFrame, DayRow, DeadLetter, Document, Learned, TextRecord, ToldVerdict
@@ -39,6 +39,23 @@ class Transaction(
     """Reads and writes of one transaction. Made by `Database.transaction` only."""
 
     _household_changed = False
+
+    def __init__(self, connection: sqlite3.Connection, *, home: Household | None = None) -> None:
+        super().__init__(connection)
+        self._home = home
+
+    @property
+    def home(self) -> Household | None:
+        """The household as this transaction leaves it, where it was read and is still as it was."""
+        return None if self._household_changed else self._home
+
+    def household(self, at_ms: int | None = None) -> Household:
+        """The household as known at ``at_ms`` (None: now, the latest of everything)."""
+        if at_ms is not None or self._household_changed:
+            return super().household(at_ms)
+        if self._home is None:
+            self._home = super().household()
+        return self._home
 
     def finish(self) -> None:
         """What must be written before the commit: the copy of a household that changed."""
@@ -214,10 +231,15 @@ class Transaction(
         given: dict[str, DatedFrame] = {}
         for frame in frames:
             given.setdefault(frame.ref.text, frame)
-        known = self.known_frames(tuple(given))
+        known = self._records(tuple(given))
+        kept = {ref: row for ref, (row, is_frame) in known.items() if not is_frame}
         purged: dict[tuple[str, int], int] = {}
-        new = tuple(frame for ref, frame in given.items() if ref not in known and not self._was_purged(frame, purged))
-        self.insert_frames(new)
+        new = tuple(
+            frame
+            for ref, frame in given.items()
+            if (ref not in known or ref in kept) and not self._was_purged(frame, purged)
+        )
+        self._insert_frames(new, kept=kept)
         return new
 
     def add_dead_letters(self, letters: Iterable[DeadLetter]) -> int:
@@ -311,34 +333,44 @@ class Transaction(
         )
 
     def save_day(self, day: DayRow) -> bool:
-        """Write a day row; one that already says the same is left alone.
+        """`save_days` of one; whether it changed."""
+        return self.save_days((day,)) == 1
+
+    def save_days(self, days: Sequence[DayRow]) -> int:
+        """Write day rows; one that already says the same is left alone. Returns how many changed.
 
         A changed row gets the next revision, and the stored answers that cite it are marked
-        restated, where the day was already over when they were given. Returns whether anything
-        changed.
+        restated, where the day was already over when they were given.
         """
-        record, _ = self._record(day.ref)
-        row = self._db.execute(
+        self._db.executemany(
+            "INSERT INTO record (ref, kind) VALUES (?, 'day') ON CONFLICT (ref) DO NOTHING",
+            [(day.ref.text,) for day in days],
+        )
+        changed = [(day, *row) for day in days if (row := self._upsert_day(day)) is not None]
+        self._db.executemany(
+            "UPDATE answer_cites SET restated = 1 WHERE record = ? "
+            "AND answer IN (SELECT id FROM answer WHERE asked_ms >= ?)",
+            [(record, day.end_ms) for day, record, revision in changed if revision > 0],
+        )
+        if changed:
+            self.note_verdicts_due((day.series, day.date, day.end_ms) for day, _, _ in changed)
+            self.note_restated(min(day.date for day, _, _ in changed))
+        return len(changed)
+
+    def _upsert_day(self, day: DayRow) -> tuple[int, int] | None:
+        """(record, revision) of a day row that changed, else None. Its record is stored already."""
+        row: tuple[int, int] | None = self._db.execute(
             "INSERT INTO day (record, series, date, start_ms, end_ms, n, total, covered_ms, sums, covered, set_aside, "
-            "late, crc) VALUES (:record, :series, :date, :start_ms, :end_ms, :n, :total, :covered_ms, :sums, :covered, "
-            ":set_aside, :late, :crc) "
+            "late, crc) VALUES ((SELECT id FROM record WHERE ref = :ref), :series, :date, :start_ms, :end_ms, :n, "
+            ":total, :covered_ms, :sums, :covered, :set_aside, :late, :crc) "
             "ON CONFLICT (record) DO UPDATE SET start_ms = excluded.start_ms, end_ms = excluded.end_ms, "
             "n = excluded.n, total = excluded.total, covered_ms = excluded.covered_ms, sums = excluded.sums, "
             "covered = excluded.covered, set_aside = excluded.set_aside, late = excluded.late, crc = excluded.crc, "
             "revision = revision + 1 WHERE (sums, covered, n, set_aside, late) IS NOT (excluded.sums, "
-            "excluded.covered, excluded.n, excluded.set_aside, excluded.late) RETURNING revision",
-            {"record": record, **day_row(day)},
+            "excluded.covered, excluded.n, excluded.set_aside, excluded.late) RETURNING record, revision",
+            {"ref": day.ref.text, **day_row(day)},
         ).fetchone()
-        if row is not None and row[0] > 0:
-            self._db.execute(
-                "UPDATE answer_cites SET restated = 1 WHERE record = ? "
-                "AND answer IN (SELECT id FROM answer WHERE asked_ms >= ?)",
-                (record, day.end_ms),
-            )
-        if row is not None:
-            self.note_verdicts_due(day.series, day.date, told_from_ms=day.end_ms)
-            self.note_restated(day.date)
-        return row is not None
+        return row
 
     # -- documents, notes, the log -----------------------------------------------------------------
 
@@ -548,5 +580,5 @@ class Transaction(
                     "WHERE answer = :answer AND record = :record",
                     {"seen": revision, "answer": number, "record": record},
                 )
-                self.note_verdicts_due(series, date, told_from_ms=end_ms)
+                self.note_verdicts_due([(series, date, end_ms)])
         return number
