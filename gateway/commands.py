@@ -232,7 +232,8 @@ def _keep_purchases(tx: Transaction, read: tuple[Purchase, ...], file: str, now_
 def _passages(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:
     learned = read_passages(_need(args, "text"), source=args.get("source", "guide"), title=args.get("title"))
     new = tx.save_learned(learned, added_ms=now_ms)
-    return Done(f"Read {len(learned.records)} passages, {new} new records, {len(learned.edges)} links.")
+    said = f"Read {len(learned.records)} passages, {new} new records, {len(learned.edges)} links."
+    return Done(said, learned.records[0].ref if learned.records else None)
 
 
 def _log(tx: Transaction, args: dict[str, str], now_ms: int) -> Done:

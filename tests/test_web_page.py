@@ -78,6 +78,7 @@ ROUTES = (
     "/food",
     "/bought",
     "/note",
+    "/guide",
     f"/wrong?ref={quote(ATE.ref.text)}",
     "/ask?q=",
     "/nowhere",

@@ -13,10 +13,11 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["HEADERS", "Doorkeeper"]
+__all__ = ["HEADERS", "BodyLimit", "Doorkeeper"]
 
 HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": (
@@ -94,3 +95,42 @@ class Doorkeeper:
         return (
             None if same else PlainTextResponse(f"A change must be asked for by this page, came from {found}.\n", 403)
         )
+
+
+class BodyLimit:
+    """ASGI middleware: a body that is too long is a 413, as a page of ours that says how long it may be.
+
+    What's too long is taken in and dropped first, up to ``_DRAINED`` times the limit: a browser that is
+    still sending shows a broken connection and not the answer.
+
+    Parameters
+    ----------
+    app : ASGIApp
+    most : int
+        Bytes of a request's body.
+    """
+
+    _DRAINED = 8
+
+    def __init__(self, app: ASGIApp, *, most: int) -> None:
+        self._app = app
+        self._most = most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        seen = 0
+
+        async def limited() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen <= self._most:
+                return message
+            while message.get("more_body") and seen <= self._DRAINED * self._most:
+                message = await receive()
+                seen += len(message.get("body", b""))
+            raise HTTPException(413)
+
+        await self._app(scope, limited, send)

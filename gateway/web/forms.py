@@ -6,11 +6,12 @@ form back with what was typed and the reason, success moves on to the new record
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import FormData
+from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -32,7 +33,7 @@ __all__ = ["FORMS", "Field", "Form", "Forms"]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One thing to fill in. ``kind`` is text, textarea, date, pet or hidden."""
+    """One thing to fill in. ``kind`` is text, textarea, date, pet, file or hidden."""
 
     name: str
     label: str
@@ -53,6 +54,11 @@ class Form:
     about: str
     button: str
     fields: tuple[Field, ...]
+
+    @property
+    def has_file(self) -> bool:
+        """Whether it sends a file, and so in parts."""
+        return any(field.kind == "file" for field in self.fields)
 
 
 FORMS = (
@@ -111,6 +117,24 @@ FORMS = (
         ),
     ),
     Form(
+        path="/guide",
+        command="passages",
+        title="Add a guide",
+        about="A book or article about pets. The hub cites it by chapter and paragraph, and follows nothing in it.",
+        button="Keep this guide",
+        fields=(
+            Field("title", "Title", hint="As answers should name it.", required=False),
+            Field("file", "File", "file", hint="PDF with text, EPUB, Markdown or plain text, at most 15 MB."),
+            Field(
+                "text",
+                "Or its text",
+                "textarea",
+                hint="A chapter begins with a line such as: # 1. Skin",
+                required=False,
+            ),
+        ),
+    ),
+    Form(
         path="/wrong",
         command="wrong",
         title="That's wrong",
@@ -126,6 +150,11 @@ FORMS = (
 
 _LONGEST_TEXT = 200_000
 """Characters of one field: twice the longest guide chapter anybody would paste."""
+
+_LARGEST_FILE = 15_000_000
+"""Bytes of an uploaded file; the whole message may have 16 MiB."""
+_LONGEST_NAME = 120
+_NOT_SHOWN = re.compile(r"[^\w .,()'+&-]")
 
 
 class Forms:
@@ -148,7 +177,8 @@ class Forms:
             if request.method == "GET":
                 typed = dict(request.query_params.items())
                 return await run_in_threadpool(self._show, form, typed, "")
-            return await run_in_threadpool(self._keep, form, await request.form())
+            async with request.form() as posted:
+                return await run_in_threadpool(self._keep, form, posted)
 
         return endpoint
 
@@ -177,15 +207,42 @@ class Forms:
         return replace(field, value=value, options=options)
 
     def _keep(self, form: Form, posted: FormData) -> Response:
-        typed = {field.name: str(posted.get(field.name, "")).strip() for field in form.fields}
+        typed = {field.name: _typed(posted.get(field.name)) for field in form.fields if field.kind != "file"}
         problem = _problem(form, typed)
         if problem:
             return self._show(form, typed, problem)
+        given = {name: value for name, value in typed.items() if value}
         try:
-            done = self._services.command(form.command, {name: value for name, value in typed.items() if value})
+            if form.has_file:
+                given |= self._from_file(posted.get("file"), typed.get("text", ""))
+            done = self._services.command(form.command, given)
         except ScentwalkError as refusal:
             return self._show(form, typed, _reason(refusal))
         return RedirectResponse(_onward(typed, done), 303)
+
+    def _from_file(self, upload: UploadFile | str | None, text: str) -> dict[str, str]:
+        """An uploaded guide's text and the name of its file; nothing but a source where its text was typed.
+
+        Raises
+        ------
+        ImportRefused
+            No file and no text, both, or a file that cannot be read.
+        """
+        size = upload.size or 0 if isinstance(upload, UploadFile) else 0
+        if not isinstance(upload, UploadFile) or not (size or upload.filename):
+            if not text:
+                raise ImportRefused("guide", "A guide must be a file or its text, neither was given.")
+            return {"source": "typed here"}
+        name = _file_name(upload.filename or "")
+        if text:
+            raise ImportRefused(name, f"A guide must be a file or its text, both were given: {name} and a text.")
+        if size > _LARGEST_FILE:
+            raise ImportRefused(
+                name,
+                f"A guide must have at most {_LARGEST_FILE:,} bytes here, {name} has {size:,}. "
+                "A larger one can be imported on the hub: scentwalk import passages FILE",
+            )
+        return {"text": self._services.read_guide(name, upload.file.read()), "source": name}
 
     async def undo(self, request: Request) -> Response:
         """Take a mark back and return to the link it stood on."""
@@ -220,6 +277,17 @@ class Forms:
         return RedirectResponse("/?saved=1", 303)
 
 
+def _typed(value: UploadFile | str | None) -> str:
+    """What a field of text was given; a file in its place is nothing."""
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _file_name(sent: str) -> str:
+    """A file's name without folders and signs that no line should show; browsers send what they like."""
+    last = re.split(r"[/\\]", sent)[-1]
+    return _NOT_SHOWN.sub("", last).strip()[:_LONGEST_NAME] or "a guide without a name"
+
+
 def _reason(refusal: ScentwalkError) -> str:
     """Why a command refused, without the name of the file that a form is not."""
     text = str(refusal)
@@ -237,6 +305,8 @@ def _onward(typed: dict[str, str], done: Done) -> str:
 
 def _problem(form: Form, typed: dict[str, str]) -> str:
     for field in form.fields:
+        if field.kind == "file":
+            continue
         if field.required and not typed[field.name]:
             return f"{field.label} must be filled in, is empty."
         if len(typed[field.name]) > _LONGEST_TEXT:

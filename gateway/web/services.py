@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from gateway.dialogue import Answer
+from gateway.knowledge.apart import read_apart
 from gateway.model import RecordRef
 from gateway.store.reads import Reader
 
@@ -70,6 +71,8 @@ class Services:
     token_file : Path or None
         The file (mode 0600) with this start's token, which ``/api/command`` asks for; None
         closes that door.
+    read_guide : callable
+        A guide's file, as its name and bytes, to its text; raises `ImportRefused`.
     radio : callable
         How the Bluetooth radio stands, or None where it is off.
     hosts : frozenset of str
@@ -83,5 +86,6 @@ class Services:
     banner: Callable[[], str | None]
     version: str
     token_file: Path | None = None
+    read_guide: Callable[[str, bytes], str] = read_apart
     radio: Callable[[], RadioState | None] = lambda: None
     hosts: frozenset[str] = LOOPBACK_HOSTS

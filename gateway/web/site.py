@@ -24,7 +24,7 @@ from gateway.store.reads import Reader
 from gateway.web.answers import read_answer
 from gateway.web.api import Api
 from gateway.web.chart import draw_chart, read_chain
-from gateway.web.doorkeeper import HEADERS, Doorkeeper
+from gateway.web.doorkeeper import HEADERS, BodyLimit, Doorkeeper
 from gateway.web.draw import draw_trend
 from gateway.web.forms import Forms
 from gateway.web.learning import read_learning
@@ -58,9 +58,13 @@ _CHART_SIZES = ((640.0, 3), (328.0, 2))
 """Drawn twice, for a page and for a phone of 360 px; the stylesheet shows one of them."""
 
 _EXPLAINED = {
+    400: ("That could not be read", "What was sent is no form of this page, or a field of it is longer than 1 MB."),
     404: ("There is nothing here", "No page and no record is kept under this address."),
     405: ("This can't be done here", "The address exists, but not for what was asked of it."),
-    413: ("That was too long", "A message to this page may have at most 16 MiB."),
+    413: (
+        "That was too long",
+        "A message to this page may have at most 16 MiB. A larger guide is read by: scentwalk import passages FILE",
+    ),
     500: ("Something broke", "The hub made a mistake while drawing this page. What is stored is untouched."),
 }
 
@@ -271,6 +275,7 @@ def create_app(services: Services) -> Starlette:
         middleware=[
             Middleware(Doorkeeper, hosts=services.hosts),
             Middleware(GZipMiddleware, minimum_size=500),
+            Middleware(BodyLimit, most=_LARGEST_BODY_BYTES),
         ],
         exception_handlers={
             UnknownRecord: pages.unknown_record,
@@ -278,5 +283,4 @@ def create_app(services: Services) -> Starlette:
             HTTPException: pages.http_error,
             Exception: pages.broken,
         },
-        max_body_size=_LARGEST_BODY_BYTES,
     )
