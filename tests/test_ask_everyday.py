@@ -277,3 +277,106 @@ def test_a_day_that_is_not_over_is_held_against_the_same_hours(home):
     assert "not recorded" not in text_of(answer)
     ends = {claim.window.interval.end_ms - claim.window.interval.start_ms for claim in answer.claims if claim.window}
     assert len(ends) == 1
+
+
+# --- what no record can say -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "says"),
+    [
+        ("will Max be fine?", "No record can say whether Max is well or will be"),
+        ("Is Max ok?", "No record can say whether Max is well or will be"),
+        ("is Max in pain?", "No device here sees pain, so no record can say whether Max is in any"),
+        ("is Max happy?", "How Max feels no record can say"),
+        ("is Luna stressed?", "How Luna feels no record can say"),
+        ("does Max have allergies?", "No record here says yes or no. No note or log entry about allergy is on file"),
+        ("does Max have fleas?", "No record here says yes or no"),
+    ],
+)
+def test_what_no_record_can_say_is_said_first_and_nothing_reassures(home, question, says):
+    answer = asked(home, question)
+    text = text_of(answer)
+    assert first(answer).startswith(says)
+    assert not re.search(r"healthy|no need|don't worry|\bis fine\b|nothing wrong", text, re.IGNORECASE)
+
+
+def test_is_it_serious_is_left_to_the_vet(tmp_path):
+    with made(tmp_path, household("peanut", devices=("bowl-peanut",))) as one:
+        one.eats("peanut", 59)
+        one.learn()
+        answer = asked(one, "is it serious?")
+        assert first(answer).startswith("I can't decide that")
+        assert "555-0100" in text_of(answer)
+
+
+# --- what only people see ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cat(tmp_path_factory) -> Iterator[Home]:
+    """Luna alone, with vomits, weights, a treat and fireworks written down."""
+    devices = ("bowl-luna", "tracker-luna")
+    with made(tmp_path_factory.mktemp("cat"), household("luna", devices=devices)) as one:
+        one.eats("luna", 62)
+        one.worn("luna", "rest", 54_000_000, cv=0.05)
+        one.log("luna", "weight 4.3 kg", "2026-06-21")
+        one.log("luna", "weight 4.2 kg", "2026-07-10")
+        one.log("luna", "vomit", "2026-07-09T08:00")
+        one.log("luna", "vomit", "2026-07-12T08:00")
+        one.log("luna", "treat", "2026-07-11T19:00")
+        one.log("luna", "fireworks", "2026-07-04T21:00")
+        one.note("luna", "2026-05-04", "Start Metacam. Recheck in 3 weeks.")
+        one.learn()
+        yield one
+
+
+@pytest.mark.parametrize(
+    ("question", "says"),
+    [
+        ("how often did luna throw up this month", "Vomiting is logged twice Jun 15\N{EN DASH}Jul 14"),
+        ("when did luna last vomit", "Vomit on Jul 12, 08:00, the last on file"),
+        ("did luna vomit today?", "No vomiting is logged today (Jul 14)"),
+        ("is luna vomiting more", "Vomiting is logged twice Jul 8\N{EN DASH}14, not once in the 7 days before"),
+        ("why is luna vomiting", "I can't tell why: no device here sees vomiting; it is logged twice"),
+        ("what changed before luna started vomiting", "Two things are on file, weight 4.3 kg on Jun 21 and fireworks"),
+        ("when did luna limp last", "No limping is logged for Luna"),
+        ("has luna lost weight", "0.1 kg less on Jul 10 than on Jun 21, as logged"),
+        ("does luna need a vet", "That is for a vet to say; what is logged of late is a reason to call this week"),
+        ("did the fireworks upset luna's sleep", "The night of fireworks: rest "),
+        ("what medicine does luna take", "On file: 1 entry"),
+        ("does luna need her medicine tonight", "Nothing of it is on file for that time; the latest entry follows"),
+    ],
+)
+def test_what_is_written_down_is_never_said_not_to_be_recorded(cat, question, says):
+    assert first(asked(cat, question)).startswith(says)
+
+
+@pytest.mark.parametrize(
+    "question", ["How is Luna?", "Does Luna need a vet?", "What should I tell the vet about Luna?"]
+)
+def test_logged_signs_stand_beside_what_devices_measured(cat, question):
+    text = text_of(asked(cat, question))
+    assert "Vomit on Jul 12, 08:00 [owner's log]" in text
+    assert "Vomit on Jul 9, 08:00 [owner's log]" in text
+
+
+def test_a_treat_that_was_logged_is_counted_as_one(cat):
+    assert "1 treat logged, last on Jul 11 [owner's log]" in text_of(asked(cat, "Is Luna eating less than usual?"))
+
+
+def test_whether_to_give_a_pill_is_never_opened_with_yes(tmp_path):
+    with made(tmp_path, household("bella", devices=("bowl-bella",))) as one:
+        one.note("bella", "2026-02-03", "Hypothyroid. Thyroid pill once daily, morning.")
+        one.log("bella", "thyroid pill", "2026-07-14T08:10")
+        one.learn()
+        answer = asked(one, "Should I give Bella her thyroid pill now?")
+        assert first(answer) == "It is logged as given already"
+        assert "Don't give a second one" in text_of(answer)
+        assert first(asked(one, "Did Bella get her pill today?")) == "Yes, as logged"
+
+
+@pytest.mark.parametrize("question", ["who filled the bowl", "how do you know", "why do you think it's the food"])
+def test_no_question_is_left_without_a_word(home, question):
+    answer = home.ask(question)
+    assert first(answer)

@@ -206,7 +206,7 @@ def test_3_no_change_is_said_first_with_the_change_that_would_have_shown(told_by
     text, answer = told_by(3)
     says(
         text, "against her usual", "one week would show a change above about", "Treats and other bowls aren't counted",
-        "1 logged, last on Jul 11 [owner's log]", "trust that", "Weight 12.4 kg on May 30 [owner's log]",
+        "1 treat logged, last on Jul 11 [owner's log]", "trust that", "Weight 12.4 kg on May 30 [owner's log]",
     )  # fmt: skip
     assert answer.notices[0].text == "No drop shows in what leaves Bella's bowl"
 

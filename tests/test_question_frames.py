@@ -98,7 +98,7 @@ def test_no_rule_of_the_list_is_dead_or_named_twice():
         "When is Max's birthday?", "How old is Max?", "What breed is Max?", "Is Luna spayed?", "Is Luna a boy or a girl?",
         "Which devices does Max wear?", "Which devices does Max have?", "Does Max get dry or wet food?",
         "Which food does Max get?", "How long was the visitor here?", "Did we have a visitor last week?",
-        "How many pets do I have?", "Does Luna get any grain?",
+        "How many pets do I have?", "Is Max in pain?", "Is Max happy?", "Does Luna get any grain?",
         "Luna isn't eating", "What about Max's increased scratching?", "Tell me about Max",
         "Max has been sleeping",
     ]  # fmt: skip

@@ -16,6 +16,7 @@ from gateway.ask.figures import compare_window
 from gateway.ask.floors import say_floors
 from gateway.ask.lookups import last_weights
 from gateway.ask.said import Said, known, said, say, verbatim
+from gateway.ask.signs import say_signs, signs_lately
 from gateway.ask.sources import as_said, cite, mentions
 from gateway.ask.wording import joined, listed
 from gateway.dialogue import EvidenceClass, NoticeKind
@@ -65,13 +66,20 @@ def _figures(scene: Scene, pet: Pet, window: Window) -> list[Figure]:
     return found
 
 
-def need_vet(scene: Scene, draft: Draft, pet: Pet, window: Window) -> None:
-    """Answer "does he need a vet?": what changed, what can't be seen, when to call."""
+def need_vet(scene: Scene, draft: Draft, pet: Pet, window: Window, *, judged: str = "") -> None:
+    """Answer "does he need a vet?": what changed, what can't be seen, when to call.
+
+    ``judged`` is said before, where what is asked about is seen by no device ("is he in pain?").
+    """
     figures = _figures(scene, pet, window)
     say_floors(scene, draft, pet)
+    if judged:
+        draft.say(NoticeKind.SHORT, judged, slot="unseen")
     changed = [figure for figure in figures if figure.verdict in _CHANGED]
     if changed:
         opening = said("That is for a vet to say; a clear change is a reason to call this week")
+    elif signs_lately(scene, pet):
+        opening = said("That is for a vet to say; what is logged of late is a reason to call this week")
     elif figures:
         opening = said("I can't decide that. The devices show no clear change, which rules nothing out")
     else:
@@ -80,6 +88,7 @@ def need_vet(scene: Scene, draft: Draft, pet: Pet, window: Window) -> None:
     draft.paragraph()
     for figure in changed:
         figure_claim(scene, draft, figure, opening=say("{series!u}", series=figure.observed))
+    say_signs(scene, draft, pet, None)
     draft.paragraph()
     draft.say(NoticeKind.ABSENCE, say("No device here sees {what}", what=_UNSEEN), slot="unseen")
     draft.say(
@@ -160,6 +169,7 @@ def vet_summary(scene: Scene, draft: Draft, pet: Pet, window: Window) -> None:
             about=(f"pet:{pet.id}", *(f"series:{figure.series}" for figure in steady)),
         )
     draft.paragraph()
+    say_signs(scene, draft, pet, scene.window("P90D", add_days(scene.today, 1 - _LOOK_BACK_DAYS), scene.today))
     _recent_exposures(scene, draft, pet)
     last_weights(scene, draft, pet)
     draft.paragraph()

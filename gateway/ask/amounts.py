@@ -469,7 +469,7 @@ def _each_own_past(scene: Scene, draft: Draft, observed: Property, pets: tuple[P
             say("Against {pet.his} own past {pet} is {own}, {dates}", pet=pet, own=own, dates=dates),
             cite=cite_of(scene, figure.devices, figure),
             refs=figure.refs,
-            values=(*figure.values(), Quantity("gap", round(gap, 3), f"{unit}/day")),
+            values=(*figure.values(), Quantity("gap", round(gap, 6), f"{unit}/day")),
             window=figure.window,
             about=(f"pet:{pet.id}", f"series:{figure.series}"),
             rank=2,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gateway.model import Chain, Link, Pet, RecordRef, Window
     from gateway.stored import TextRecord
 
-__all__ = ["before_change", "cause_check", "exposures", "say_exposures", "thing_words"]
+__all__ = ["before_change", "cause_check", "counted_words", "exposures", "say_exposures", "thing_words"]
 
 _DAY_MS = 86_400_000
 _SHOWN = 4
@@ -60,7 +60,15 @@ def exposures(scene: Scene, pet: Pet, subjects: tuple[str, ...]) -> tuple[Link, 
     kinds = [scene.ontology.log_kinds.get(name.partition(":")[2]) for name in wanted if name.startswith("event:")]
     wanted |= {kind.med for kind in kinds if kind is not None and kind.med is not None}
     met = {kind.relation for kind in kinds if kind is not None and kind.relation in ("visited_by", "was_at")}
-    return tuple(link for link in mine if link.edge.head.name in wanted or link.edge.relation in met)
+    named = {f"place:{place.id}" for place in scene.home.places}
+    unnamed = any(subject.startswith("place:") for subject in subjects)  # a stay without a place may be this one
+    return tuple(
+        link
+        for link in mine
+        if link.edge.head.name in wanted
+        or link.edge.relation in met
+        or (unnamed and link.edge.relation == "was_at" and link.edge.head.name not in named)
+    )
 
 
 def _holds(scene: Scene, ate: Link, subjects: tuple[str, ...]) -> bool:
@@ -109,7 +117,7 @@ def cause_check(scene: Scene, question: Question, draft: Draft, pet: Pet, window
         _nothing_to_blame(scene, draft, figure, question.direction, thing)
         _say_asked(scene, draft, pet, found, entries)
         return
-    asked = _Asked(thing, found, entries)
+    asked = _Asked(thing, question.subjects, found, entries)
     _judge(scene, draft, figure, inquire(scene, figure, way=there[0], sign=there[1]), asked)
 
 
@@ -118,6 +126,7 @@ class _Asked:
     """What is blamed: in words, with its exposures, and the log entries no link stands for."""
 
     thing: Said
+    subjects: tuple[str, ...]
     found: tuple[Link, ...]
     entries: tuple[TextRecord, ...]
 
@@ -221,7 +230,7 @@ def _opening(
     if blocked:
         return say("You marked the link to {thing} wrong, so it is left out; {rose}", thing=thing, rose=rose)
     if not asked.found and not asked.entries:
-        return _not_on_file(figure.pet, thing, rose)
+        return _not_on_file(figure.pet, thing, rose, asked.subjects)
     when, reason = _unlinked(scene, inquiry, asked)
     told = elsewhere(reason.replace("the sign", of), reason)
     if when is not None:
@@ -249,7 +258,11 @@ def _it_may(scene: Scene, figure: Figure, chain: Chain, *, up: bool) -> Said:
     return say("It may: {change}, and then {pet.his} {series} {moved}. That is no proof", **parts)
 
 
-def _not_on_file(pet: Pet, thing: Said, rose: Said) -> Said:
+def _not_on_file(pet: Pet, thing: Said, rose: Said, subjects: tuple[str, ...]) -> Said:
+    if any(subject.startswith("place:") for subject in subjects):
+        return say(
+            "I can't tell: nothing on file says when {pet} was at {thing}; {rose}", pet=pet, thing=thing, rose=rose
+        )
     if not thing.startswith("the "):
         return say("I can't tell: nothing on file says when {pet} had {thing}; {rose}", pet=pet, thing=thing, rose=rose)
     bare = thing.removeprefix("the ")
@@ -327,6 +340,8 @@ def _span(scene: Scene, link: Link) -> Said:
     start, end = link.edge.valid_from_ms, link.edge.valid_to_ms
     if start is None:
         return verbatim("") if end is None else say("until {day}", day=date_of(scene, end))
+    if end is None and link.edge.relation == "was_at":
+        return say("from {day}", day=date_of(scene, start))
     if (end is None or end > scene.now_ms) and link.edge.relation != "visited_by":
         return say("since {day}", day=date_of(scene, start))
     if end is None or end - start <= _DAY_MS:
@@ -367,7 +382,7 @@ def _changes_before(scene: Scene, draft: Draft, figure: Figure, inquiry: Inquiry
     after = [one for one in moved if one.at_ms > inquiry.began.end_ms]
     draft.near_misses.extend(inquiry.candidates.near_misses)
     draft.chain.extend(inquiry.connected.edges)
-    opening = say("{what} in the three weeks before it", what=_counted(scene, before))
+    opening = say("{what} in the three weeks before it", what=counted_words(scene, before))
     draft.say(
         NoticeKind.SHORT,
         say("{opening}. Since it began: {what}", opening=opening, what=_named(scene, after)) if after else opening,
@@ -388,12 +403,13 @@ def _changes_before(scene: Scene, draft: Draft, figure: Figure, inquiry: Inquiry
 def _changes_lately(scene: Scene, draft: Draft, pet: Pet) -> None:
     """What is on file of the last three weeks, where no measured change is asked about."""
     moved = dated_in(scene, pet, Interval(scene.now_ms - LAG_MS, scene.now_ms))
-    draft.say(NoticeKind.SHORT, say("{what} in the last three weeks", what=_counted(scene, list(moved))))
+    draft.say(NoticeKind.SHORT, say("{what} in the last three weeks", what=counted_words(scene, list(moved))))
     draft.paragraph()
     _say_dated(scene, draft, pet, moved)
 
 
-def _counted(scene: Scene, moved: list[Dated]) -> Said:
+def counted_words(scene: Scene, moved: list[Dated]) -> Said:
+    """How many dated things are on file, named where they are few: "Two things are on file, X and Y,"."""
     if not moved:
         return said("Nothing is on file")
     count = (

@@ -61,7 +61,7 @@ def not_captured(scene: Scene, draft: Draft, pet: Pet, observed: Property) -> bo
     kind = scene.ontology.device_kinds[observed.captured_by[0]]
     draft.say(
         NoticeKind.SHORT,
-        say("{pet}'s {series.is} not recorded here, so whether it changed can't be told", pet=pet, series=observed),
+        say("{pet}'s {series.is} not recorded here, so that can't be told", pet=pet, series=observed),
         slot=observed.id,
         device=kind.id,
     )

@@ -153,7 +153,7 @@ def _gets_thing(f: Facts) -> bool:
     gets = f.has("given", "eat_ask", "getting") and f.yes_no and f.measured in {None, "intake"}
     past = any(token.text in f.linked.language.words["past_aux"] for token in f.linked.tokens)
     now = f.windows == 0 and not f.has("can", "why", "cause", "missed")
-    foods = f.has("fact_food") and f.measured in {None, "intake"}
+    foods = f.has("fact_food") and f.measured in {None, "intake"} and not f.has("most")
     return f.mentions("ing") and now and not past and ((f.who.named and gets) or foods)
 
 
@@ -439,6 +439,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("fact_birthday", "record_lookup", _birthday),
     *(Rule(f"fact_{name}", "record_lookup", _fact(name)) for name in _FACTS),
+    Rule("in_pain", "need_vet", lambda f: _needs_vet(f) and f.has("in_pain")),
     Rule("need_vet", "need_vet", _needs_vet),
     Rule("device", "device_status", _asks_device),
     Rule("med_missed", "med_timing", lambda f: f.subject_med and f.has("missed") and not _measured(f)),
@@ -471,6 +472,11 @@ RULES: tuple[Rule, ...] = (
     Rule("before_change", "before_change", _asks_before),
     Rule("overview", "overview", _asks_overview),
     Rule("well", "overview", _asks_well),
+    Rule(
+        "feels",
+        "overview",
+        lambda f: f.measured is None and f.has("feels") and f.who.named and not f.has("cause", "can"),
+    ),
     Rule("too_heavy", "too_heavy", _asks_too_heavy),
     Rule("enough", "enough", lambda f: f.has("enough") and _measured(f) and not f.starts("why", within=2)),
     Rule("cause", "cause_check", _is_causal),

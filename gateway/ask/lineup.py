@@ -10,20 +10,22 @@ from typing import TYPE_CHECKING
 
 from gateway.ask.blame import exposures, thing_words
 from gateway.ask.change import figure_claim, not_captured, verdict_words
+from gateway.ask.dated import entries_of, say_entry
 from gateway.ask.figures import cite_of, compare_window
 from gateway.ask.said import Part, Said, say, verbatim
 from gateway.ask.wording import amount, count_word, day_range, joined, percent, whose
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
-from gateway.measure.days import add_days, local_day
+from gateway.measure.days import add_days, local_day, night_interval
 from gateway.measure.series import grid_of
-from gateway.model import RecordRef
+from gateway.model import Interval, RecordRef, Window
 
 if TYPE_CHECKING:
     from gateway.ask.answer import Draft
     from gateway.ask.scene import Scene
     from gateway.dialogue import Question
-    from gateway.model import Link, Pet, Window
+    from gateway.model import Link, Pet
     from gateway.ontology.vocabulary import Property
+    from gateway.stored import TextRecord
 
 __all__ = ["lines_up", "others_on_it"]
 
@@ -31,6 +33,8 @@ _BACK_DAYS = 180
 _LEAST_DAYS = 7
 """Fewer days on a side are no side."""
 _ALIKE = 0.10
+_EVENING_HOUR = 17
+"""From this hour on what happened belongs to the night after it."""
 
 
 def lines_up(scene: Scene, question: Question, draft: Draft, pet: Pet) -> None:
@@ -40,6 +44,10 @@ def lines_up(scene: Scene, question: Question, draft: Draft, pet: Pet) -> None:
         return
     found = exposures(scene, pet, question.subjects)
     thing = thing_words(scene, question.subjects, found)
+    entries = entries_of(scene, pet, question.subjects)
+    if not found and entries:
+        _beside_one_day(scene, draft, pet, observed, entry=entries[-1], thing=thing)
+        return
     if not found:
         draft.say(
             NoticeKind.SHORT,
@@ -64,6 +72,30 @@ def lines_up(scene: Scene, question: Question, draft: Draft, pet: Pet) -> None:
     _say_sides(scene, draft, pet, observed, thing=thing, sides=(with_it, without), night=night)
     if len(found) == 1 or _stretches(found) < 2:
         draft.say(NoticeKind.CAUTION, "That is one change, so one observation; whatever else changed then fits as well")
+
+
+def _beside_one_day(scene: Scene, draft: Draft, pet: Pet, observed: Property, *, entry: TextRecord, thing: str) -> None:
+    """What was measured on the one day (of an evening: the night) of a thing that was written down once."""
+    at_ms = entry.at_ms or 0
+    date = local_day(at_ms, scene.zones)
+    evening = scene.local(at_ms).hour >= _EVENING_HOUR and observed.kind == "duration"
+    window = scene.window(date, date, date)
+    if evening:
+        span = night_interval(date, scene.zones)
+        window = Window(f"NIGHT:{date}", Interval(span.start_ms, min(span.end_ms, scene.now_ms)), date, date)
+    figure = compare_window(scene, pet, observed, window)
+    when = f"{'the night' if evening else 'the day'} of {thing.removeprefix('the ')}"
+    if figure is None or figure.measured.comparison.now is None:
+        draft.say(NoticeKind.SHORT, f"I can't tell: {when} was not recorded", slot=observed.id)
+    else:
+        draft.say(
+            NoticeKind.SHORT,
+            f"{when[:1].upper()}{when[1:]}: {observed.owner} {verdict_words(figure)}, which proves no link",
+        )
+    draft.paragraph()
+    say_entry(scene, draft, entry)
+    if figure is not None:
+        figure_claim(scene, draft, figure)
 
 
 def _sides(

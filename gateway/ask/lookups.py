@@ -18,7 +18,7 @@ from gateway.ask.explain import inquire, sign_behind
 from gateway.ask.figures import compare_window
 from gateway.ask.labelled import sources_on
 from gateway.ask.said import Said, known, say, verbatim, worded
-from gateway.ask.sources import cite, class_of, mentions, quote, subject_words
+from gateway.ask.sources import cite, class_of, medicines_in, mentions, quote, stays_at, subject_words
 from gateway.ask.wording import amount, clock_time, count_word, day, first_lower, joined, listed
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import local_day
@@ -59,9 +59,20 @@ def records(scene: Scene, question: Question, draft: Draft, pets: tuple[Pet, ...
     if not found:
         _none_on_file(question, draft, subject_words(scene, question))
         return
+    inside = _in_time(question, found)
+    if not inside:
+        draft.say(NoticeKind.SHORT, "Nothing of it is on file for that time; the latest entry follows", slot="record")
+        _say_entries(scene, draft, found[-1:])
+        return
+    found = inside
     shown = found[-1:] if question.window_label == "LAST" else found[-_SHOWN:]
     count = len(found)
     draft.say(NoticeKind.SHORT, _on_file(count, len(shown)))
+    _say_entries(scene, draft, shown)
+
+
+def _say_entries(scene: Scene, draft: Draft, shown: list[TextRecord]) -> None:
+    """Notes and entries word for word, latest first."""
     for entry in reversed(shown):
         draft.claim(
             "record",
@@ -91,12 +102,29 @@ def _entries(scene: Scene, question: Question, pets: tuple[Pet, ...]) -> list[Te
     for pet in pets or (None,):
         for entry in scene.reader.texts(kinds, until_ms=scene.now_ms, pet=None if pet is None else pet.id):
             about = not asked or any(mentions(f"{entry.title} {entry.text}", words) for words in asked)
+            about = about or _gives(scene, entry, question.subjects) or stays_at(scene, entry, question.subjects)
             if about and (pet is None or entry.pet in (None, pet.id)):
                 found[entry.ref] = entry
+    return list(found.values())
+
+
+def _in_time(question: Question, found: list[TextRecord]) -> list[TextRecord]:
+    """Those of the time asked about; all of them, where none is."""
     if question.window is None:
-        return list(found.values())
+        return found
     inside = question.window.interval
-    return [e for e in found.values() if e.at_ms is not None and inside.start_ms <= e.at_ms < inside.end_ms]
+    return [e for e in found if e.at_ms is not None and inside.start_ms <= e.at_ms < inside.end_ms]
+
+
+def _gives(scene: Scene, entry: TextRecord, subjects: tuple[str, ...]) -> bool:
+    """Whether an entry is of the medicines asked about: of any, where a medicine as such is."""
+    wanted = {subject for subject in subjects if subject.startswith("med:")}
+    if not wanted:
+        return False
+    if wanted & {"med:medicine"}:
+        kind = scene.ontology.log_kinds.get(entry.object or "")
+        return (kind is not None and kind.relation == "takes") or bool(medicines_in(entry.text) - {"med:medicine"})
+    return bool(medicines_in(entry.text) & wanted)
 
 
 def _none_on_file(question: Question, draft: Draft, asked: tuple[tuple[str, ...], ...]) -> None:
@@ -107,6 +135,8 @@ def _none_on_file(question: Question, draft: Draft, asked: tuple[tuple[str, ...]
         if what
         else say("No {source} is on file", source=source)
     )
+    if any(subject.startswith("cond:") for subject in question.subjects):
+        none = say("No record here says yes or no. {none}", none=none)
     draft.say(NoticeKind.SHORT, none, slot="record", device="people")
     if "cond:allergy" in question.subjects:
         draft.say(NoticeKind.CAUTION, "That is not a test result")
@@ -266,7 +296,12 @@ def _one_device(scene: Scene, draft: Draft, device: Device) -> None:
 
 def provenance(scene: Scene, question: Question, draft: Draft, earlier: Answer | None) -> None:
     """Answer "how do you know?": what each part of the answer before stands on, the hub's own part first."""
-    if earlier is None or not earlier.claims:
+    told = earlier is None or not earlier.claims
+    if told and not set(question.subjects) - {"food:current", "food:previous"}:
+        draft.say(NoticeKind.SHORT, "There is no answer before this one to account for", slot="answer")
+        draft.say(NoticeKind.NEXT, "Ask again after an answer: each part of it opens its record")
+        return
+    if earlier is None or told:
         sources_on(scene, question, draft)
         return
     own = any(claim.evidence_class is EvidenceClass.CONNECTION for claim in earlier.claims)

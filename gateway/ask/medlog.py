@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gateway.ask.advice import vet_phone
 from gateway.ask.blame import exposures
 from gateway.ask.said import Said, is_or_are, known, said, say, verbatim
-from gateway.ask.sources import cite, dated_by, mentions, quote, subject_words
+from gateway.ask.sources import cite, dated_by, mentions, quote, stays_at, subject_words
 from gateway.ask.wording import clock_time, day, joined
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import add_days, day_interval, local_day
@@ -38,7 +38,8 @@ _TODAY_LABELS = frozenset({"NOW", "TODAY", "THIS_MORNING", "THIS_EVENING", "NEXT
 
 def _label(scene: Scene, question: Question) -> Said:
     """What was asked about in the asker's own words, else in ours."""
-    asked = [verbatim(mention.text) for mention in question.mentions if mention.target in question.subjects]
+    bare = [m.text.removeprefix("the ") for m in question.mentions if m.target in question.subjects]
+    asked = [verbatim(text) for text in bare]
     words = asked or [said(" ".join(words)) for words in subject_words(scene, question)] or [said("such entry")]
     return joined(list(dict.fromkeys(words)), last="or")
 
@@ -70,6 +71,7 @@ def _speaking_of(scene: Scene, question: Question, pet: Pet) -> list[TextRecord]
         if _is_medicine(question) and not is_it:
             any_of_them = bool(_ANY_MEDICINE & subjects) and kind is not None and kind.relation in _MEDICINE_KINDS
             is_it = any_of_them or bool(_medicines_in(entry.title) & (subjects - _ANY_MEDICINE))
+        is_it = is_it or stays_at(scene, entry, subjects)
         if entry.at_ms is not None and (is_it or any(mentions(f"{entry.title} {entry.text}", w) for w in asked)):
             found.append(entry)
     return found
@@ -91,7 +93,8 @@ def given(scene: Scene, question: Question, draft: Draft, pet: Pet) -> None:
     now = [e for e in found if inside is not None and inside.start_ms <= (e.at_ms or 0) < inside.end_ms]
     when = " today" if today else "" if inside is None else " in that time"
     if now or (inside is None and found):
-        draft.say(NoticeKind.SHORT, "Yes, as logged")
+        asks_to_give = question.rule == "med_now"  # a yes here would be read as "give it"
+        draft.say(NoticeKind.SHORT, "It is logged as given already" if asks_to_give else "Yes, as logged")
     else:
         gone = "a dose given without logging" if _is_medicine(question) else "what nobody logged"
         draft.say(

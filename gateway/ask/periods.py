@@ -9,6 +9,7 @@ from gateway.ask.figures import cite_of, compare_window, total_of
 from gateway.ask.floors import say_floors
 from gateway.ask.lookups import last_weights
 from gateway.ask.said import Said, say, verbatim
+from gateway.ask.signs import say_signs
 from gateway.ask.sources import cite, class_of, dated_by
 from gateway.ask.wording import day, day_range, first_upper, joined, per_day, percent
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
@@ -77,9 +78,11 @@ def _treats(scene: Scene, draft: Draft, pet: Pet, window: Window) -> None:
     if logged:
         last = day(local_day(logged[-1].at_ms or 0, scene.zones), year_of=scene.today)
         draft.claim(
-            "treats",
+            "treats_logged",
             EvidenceClass.RECORDED,
-            say("{count} logged, last on {when}", count=len(logged), when=last),
+            say("1 treat logged, last on {when}", when=last)
+            if len(logged) == 1
+            else say("{count} treats logged, last on {when}", count=len(logged), when=last),
             cite="owner's log",
             refs=tuple(entry.ref for entry in logged),
             values=(Quantity("treats", len(logged), "count"),),
@@ -279,9 +282,15 @@ def select_pets(scene: Scene, question: Question, draft: Draft, pets: tuple[Pet,
         )
 
 
-def overview(scene: Scene, draft: Draft, pet: Pet, window: Window) -> None:
-    """Answer "how is he?": what the devices measure, never how the pet is."""
+def overview(scene: Scene, draft: Draft, pet: Pet, window: Window, *, judged: str = "") -> None:
+    """Answer "how is he?": what the devices measure, never how the pet is.
+
+    ``judged`` is said before, where a judgement is asked for that no record holds ("will he be fine?").
+    """
     say_floors(scene, draft, pet)
+    if judged:
+        draft.say(NoticeKind.SHORT, judged, slot="unseen")
+        draft.paragraph()
     figures = [
         figure
         for name in _ALL
@@ -292,6 +301,7 @@ def overview(scene: Scene, draft: Draft, pet: Pet, window: Window) -> None:
     if not figures:
         text = say("Nothing is recorded of {pet} yet", pet=pet)
         draft.say(NoticeKind.SHORT, text, slot="device", device="tracker")
+        say_signs(scene, draft, pet, window)
         return
     changed = [figure for figure in figures if figure.verdict in (Verdict.UP, Verdict.DOWN)]
     unclear = [figure for figure in figures if figure.verdict is Verdict.CANNOT_TELL]
@@ -310,6 +320,7 @@ def overview(scene: Scene, draft: Draft, pet: Pet, window: Window) -> None:
     if unclear:
         named = joined([say("{series}", series=figure.observed) for figure in unclear])
         draft.say(NoticeKind.ABSENCE, say("Not clear: {what}", what=named))
+    say_signs(scene, draft, pet, window)
     draft.paragraph()
     draft.say(NoticeKind.CAUTION, say("No device here sees {what}", what=_UNSEEN))
 

@@ -25,6 +25,7 @@ from gateway.ask import (
     medlog,
     periods,
     purchases,
+    signs,
     twodays,
 )
 from gateway.ask.answer import EXPLAINED_WORDS
@@ -113,7 +114,26 @@ def reply(scene: Scene, question: Question, draft: Draft, *, earlier: Answer | N
         draft.say(
             NoticeKind.CLARIFY, say('"{heard}" is read as "{meant}"', heard=verbatim(said), meant=verbatim(meant))
         )
-    _REPLIES.get(question.intent, _refuse)(turn)
+    if not _from_the_log(turn):
+        _REPLIES.get(question.intent, _refuse)(turn)
+    if not draft.claims and len(draft.notices) == len(question.corrections):
+        draft.say(NoticeKind.SHORT, "That can't be told from what is recorded here", slot="record")
+        draft.say(NoticeKind.NEXT, f"You can ask {CAN_ASK}")
+
+
+def _from_the_log(turn: _Turn) -> bool:
+    """Answer what only people write down from their log; False where something else answers it."""
+    scene, question = turn.scene, turn.question
+    observed = scene.ontology.properties.get(question.metric or "")
+    pets = turn.pets()
+    if observed is None or not pets or not all(signs.is_written(scene, question, pet, observed) for pet in pets):
+        return False
+    window, phone = turn.window(), advice.vet_phone(scene)
+    _each_pet(
+        turn,
+        lambda pet: signs.logged_sign(scene, question, turn.draft, pet, observed, window=window, phone=phone),
+    )
+    return True
 
 
 def _stranger(turn: _Turn) -> str | None:
@@ -335,13 +355,32 @@ def _select_pets(turn: _Turn) -> None:
     periods.select_pets(turn.scene, turn.question, turn.draft, turn.pets(), turn.window())
 
 
+_JUDGED = {
+    "well": "No record can say whether {name} is well or will be; this is what the devices measured",
+    "better": "No record can say whether {name} is better; this is what the devices measured",
+    "feels": "How {name} feels no record can say; this is what the devices measured",
+    "in_pain": "No device here sees pain, so no record can say whether {name} is in any",
+}
+"""What is said first where a judgement is asked for, by the rule that read it."""
+
+
+def _judged(turn: _Turn, pet: Pet) -> str:
+    return _JUDGED.get(turn.question.rule, "").format(name=pet.name)
+
+
 def _overview(turn: _Turn) -> None:
-    _each_pet(turn, lambda pet: periods.overview(turn.scene, turn.draft, pet, turn.scene.week()))
+    _each_pet(
+        turn,
+        lambda pet: periods.overview(turn.scene, turn.draft, pet, turn.scene.week(), judged=_judged(turn, pet)),
+    )
+    if turn.question.rule in _JUDGED:
+        vet = f"your vet{advice.vet_phone(turn.scene)}"
+        turn.draft.say(NoticeKind.CAUTION, f"What you see yourself counts for more; when in doubt, call {vet}")
 
 
 def _need_vet(turn: _Turn) -> None:
     window = turn.window()
-    _each_pet(turn, lambda pet: advice.need_vet(turn.scene, turn.draft, pet, window))
+    _each_pet(turn, lambda pet: advice.need_vet(turn.scene, turn.draft, pet, window, judged=_judged(turn, pet)))
 
 
 def _enough(turn: _Turn) -> None:

@@ -11,9 +11,12 @@ from gateway.ask.said import Said, known, say, verbatim
 from gateway.ask.wording import day
 from gateway.dialogue import EvidenceClass
 from gateway.measure.days import local_day
+from gateway.ontology.load import things
 from gateway.ontology.recognise import fold_alias, tokens_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gateway.ask.scene import Scene
     from gateway.dialogue import Question
     from gateway.model import Evidence, Link, RecordRef
@@ -25,9 +28,11 @@ __all__ = [
     "class_of",
     "dated_by",
     "first_of",
+    "medicines_in",
     "mentions",
     "quote",
     "quoted",
+    "stays_at",
     "subject_words",
     "written_by",
 ]
@@ -135,6 +140,26 @@ def mentions(text: str, words: tuple[str, ...]) -> bool:
 def as_said(text: str) -> Said:
     """A source's own sentence: in English as it is, elsewhere in quotation marks, for its language is its own."""
     return say("{quote}", quote=verbatim(text))
+
+
+def medicines_in(text: str) -> set[str]:
+    """The medicines a text names, whatever name it calls them by."""
+    return {
+        reading.target
+        for match in things().lexicon.find(text)
+        for reading in match.readings
+        if reading.target.startswith("med:")
+    }
+
+
+def stays_at(scene: Scene, entry: TextRecord, subjects: Iterable[str]) -> bool:
+    """Whether a log entry is of a stay that may have been at a place asked about: it names that one, or none."""
+    kind = scene.ontology.log_kinds.get(entry.object or "")
+    asked = {subject.partition(":")[2] for subject in subjects if subject.startswith("place:")}
+    if kind is None or kind.relation != "was_at" or not asked:
+        return False
+    named = {place.id for place in scene.home.places if mentions(entry.title, fold_alias(place.name))}
+    return not named or bool(named & asked)
 
 
 def quote(text: str) -> Said:

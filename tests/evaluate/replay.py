@@ -862,7 +862,7 @@ _RULES: dict[str, Callable[[_Case], Found]] = {
     "visitor_change": _logged_link, "device_change": _logged_link, "medicines": _medicines, "logged": _words_of_text,
     "last_weight": _words_of_text, "record": _words_of_text, "rival_on_file": _words_of_text, "schedule": _words_of_text,
     "note_for": _words_of_text, "note_against": _words_of_text, "of_kind": _words_of_text, "label": _words_of_text, "fact": _fact,
-    "label_lists": _label_lists, "label_lists_none": _label_lists_none, "energy": _energy, "treats": _treats,
+    "label_lists": _label_lists, "label_lists_none": _label_lists_none, "energy": _energy, "treats_logged": _treats,
     "with_and_without": _with_and_without, "passage": _passage, "trial": _passage,
 } | dict.fromkeys(_LINKED, _passage)  # fmt: skip
 

@@ -1,0 +1,250 @@
+"""What only people see and write down: vomiting, limping, loose stools, coughs, seizures, weights by hand.
+
+In goes a question about such a property; out come the log entries of the time asked about, counted
+and opened one by one. A log holds what somebody saw and wrote down: a count of it is no rate, and
+an empty one is no zero.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from gateway.ask.blame import counted_words, say_exposures
+from gateway.ask.causes import LAG_MS
+from gateway.ask.dated import dated_in, say_entry
+from gateway.ask.said import being
+from gateway.ask.weighed import last_weighing
+from gateway.ask.wording import clock_time, day, day_range, first_upper, pronoun
+from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
+from gateway.measure.days import add_days, dates_between, local_day
+from gateway.model import Interval
+
+if TYPE_CHECKING:
+    from gateway.ask.answer import Draft
+    from gateway.ask.scene import Scene
+    from gateway.dialogue import Question
+    from gateway.model import Pet, Window
+    from gateway.ontology.vocabulary import Property
+    from gateway.stored import TextRecord
+
+__all__ = ["SIGN_INTENTS", "is_written", "logged_sign", "say_signs", "signs_lately"]
+
+SIGN_INTENTS = frozenset({
+    "quantity", "event_check", "event_when", "normal_check", "trend", "compare_periods", "onset", "explain_change",
+    "before_change", "enough",
+})  # fmt: skip
+_CHANGES = frozenset({"trend", "compare_periods", "normal_check", "onset", "explain_change", "before_change"})
+_SHOWN = 4
+_LOOK_BACK_DAYS = 30
+_LATELY_MS = 14 * 86_400_000
+_SIGNS = ("vomit", "stool", "cough", "limp", "seizure")
+_FIGURE = re.compile(r"(\d+(?:[.,]\d+)?)\s*(kg|g|lb|lbs)?\b")
+_ONLY_SEEN = "A log holds only what somebody saw and wrote down"
+
+
+def is_written(scene: Scene, question: Question, pet: Pet, observed: Property) -> bool:
+    """Whether the question is about something people write down, and its log is what answers it."""
+    if question.intent not in SIGN_INTENTS:
+        return False
+    if observed.kind == "level":
+        changes = question.intent in _CHANGES and len(_entries(scene, pet, observed)) > 0
+        by_hand = observed.evidence_class == "RECORDED" or (
+            observed.id == "weight" and last_weighing(scene, pet) is None
+        )
+        return changes and by_hand
+    return observed.evidence_class == "RECORDED"
+
+
+def logged_sign(
+    scene: Scene, question: Question, draft: Draft, pet: Pet, observed: Property, *, window: Window, phone: str
+) -> None:
+    """Answer from the log, by what is asked: how often, when last, since when, more than before, why.
+
+    ``phone`` is the vet's number in brackets, or nothing.
+    """
+    entries = _entries(scene, pet, observed)
+    if observed.kind == "level":
+        _levels(scene, draft, pet, observed, entries)
+        return
+    if not entries:
+        draft.say(
+            NoticeKind.SHORT,
+            f"No {observed.owner} {being(observed.owner).removeprefix(observed.owner).strip()} logged for {pet.name}",
+            slot=observed.id,
+            device="people",
+        )
+        draft.say(NoticeKind.ABSENCE, f"{_ONLY_SEEN}; to add one, log it with its day", slot=observed.id)
+    elif question.intent == "event_when":
+        _say(scene, draft, pet, entries[-1:], last=True)
+    elif question.intent == "onset":
+        _since(scene, draft, pet, observed, entries)
+    elif question.intent in ("explain_change", "before_change"):
+        _why(scene, draft, pet, observed, entries=entries, why=question.intent == "explain_change")
+    else:
+        _counted(scene, draft, pet, observed, entries=entries, window=window, changed=question.intent in _CHANGES)
+    if question.intent in _CHANGES:
+        draft.paragraph()
+        draft.say(
+            NoticeKind.CAUTION,
+            f"Call your vet{phone} today if it keeps coming, or if {pronoun(pet)} is weak, hides or won't eat",
+        )
+
+
+def signs_lately(scene: Scene, pet: Pet) -> bool:
+    """Whether any sign is logged within the last two weeks."""
+    since = scene.now_ms - _LATELY_MS
+    return any(
+        (entry.at_ms or 0) >= since
+        for name in _SIGNS
+        for entry in _entries(scene, pet, scene.ontology.properties[name])
+    )
+
+
+def say_signs(scene: Scene, draft: Draft, pet: Pet, window: Window | None) -> None:
+    """Every sign logged in the window (in the last 30 days, where none is given), latest first."""
+    start = scene.window("P30D", add_days(scene.today, 1 - _LOOK_BACK_DAYS), scene.today)
+    inside = (start if window is None else window).interval
+    found = [
+        entry
+        for name in _SIGNS
+        for entry in _entries(scene, pet, scene.ontology.properties[name])
+        if inside.start_ms <= (entry.at_ms or 0) < inside.end_ms
+    ]
+    found.sort(key=lambda entry: (entry.at_ms or 0, entry.ref.text))
+    _say(scene, draft, pet, found[-_SHOWN:])
+    if len(found) > _SHOWN:
+        draft.say(NoticeKind.ABSENCE, f"{len(found) - _SHOWN} more logged before these", slot="record")
+
+
+def _entries(scene: Scene, pet: Pet, observed: Property) -> list[TextRecord]:
+    """The pet's dated log entries of the property, oldest first."""
+    kinds = {kind.id for kind in scene.ontology.log_kinds.values() if kind.property == observed.id}
+    return [
+        entry
+        for entry in scene.reader.texts(("log",), until_ms=scene.now_ms, pet=pet.id)
+        if entry.object in kinds and entry.pet == pet.id and entry.at_ms is not None
+    ]
+
+
+def _within(entries: list[TextRecord], span: Interval) -> list[TextRecord]:
+    return [entry for entry in entries if span.start_ms <= (entry.at_ms or 0) < span.end_ms]
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+def _counted(
+    scene: Scene,
+    draft: Draft,
+    pet: Pet,
+    observed: Property,
+    *,
+    entries: list[TextRecord],
+    window: Window,
+    changed: bool,
+) -> None:
+    inside = _within(entries, window.interval)
+    dates = _dates(scene, window)
+    if inside:
+        opening = f"{first_upper(being(observed.owner))} logged {_times(len(inside))} {dates}"
+    else:
+        opening = f"No {being(observed.owner)} logged {dates}"
+    if changed:
+        days = len(dates_between(window.first_date, window.last_date))
+        first = add_days(window.first_date, -days)
+        before = len(_within(entries, scene.window("BEFORE", first, add_days(window.first_date, -1)).interval))
+        span = "day" if days == 1 else f"{days} days"
+        opening = f"{opening}, {_times(before) if before else 'not once'} in the {span} before"
+    draft.say(NoticeKind.SHORT, opening, slot=None if inside else observed.id)
+    _say(scene, draft, pet, inside[-_SHOWN:] or entries[-1:], last=not inside)
+    if len(inside) > _SHOWN:
+        draft.say(NoticeKind.ABSENCE, f"{len(inside) - _SHOWN} more before these", slot="record")
+    draft.say(NoticeKind.CAUTION, _ONLY_SEEN)
+
+
+def _dates(scene: Scene, window: Window) -> str:
+    if window.first_date == window.last_date == scene.today:
+        return f"today ({day(window.first_date)})"
+    if window.first_date == window.last_date:
+        return f"on {day(window.first_date, year_of=scene.today)}"
+    return day_range(window.first_date, window.last_date, year_of=scene.today)
+
+
+def _say(scene: Scene, draft: Draft, pet: Pet, entries: list[TextRecord], *, last: bool = False) -> None:
+    """Entries latest first, each in its own words with its day and hour."""
+    for entry in reversed(entries):
+        at_ms = entry.at_ms or 0
+        when = f"{day(local_day(at_ms, scene.zones), year_of=scene.today)}, {clock_time(scene.local(at_ms))}"
+        draft.claim(
+            "logged",
+            EvidenceClass.RECORDED,
+            f"{first_upper(' '.join(entry.text.split()))} on {when}{', the last on file' if last else ''}",
+            cite="owner's log",
+            refs=(entry.ref,),
+            values=(Quantity("at", at_ms, "ms"),),
+            about=(f"pet:{pet.id}",),
+        )
+
+
+def _since(scene: Scene, draft: Draft, pet: Pet, observed: Property, entries: list[TextRecord]) -> None:
+    """The first of the entries of the last 30 days, or the last one there is."""
+    recent = [e for e in entries if (e.at_ms or 0) >= scene.now_ms - _LOOK_BACK_DAYS * 86_400_000] or entries[-1:]
+    first = day(local_day(recent[0].at_ms or 0, scene.zones), year_of=scene.today)
+    opening = f"{first_upper(observed.owner)} first logged on {first}, {_times(len(recent))} up to now"
+    draft.say(NoticeKind.SHORT, opening)
+    _say(scene, draft, pet, recent[-_SHOWN:])
+    draft.say(NoticeKind.CAUTION, _ONLY_SEEN)
+
+
+def _why(scene: Scene, draft: Draft, pet: Pet, observed: Property, *, entries: list[TextRecord], why: bool) -> None:
+    """What is dated in the three weeks before the first of the late entries; no cause is named from a log alone."""
+    recent = [e for e in entries if (e.at_ms or 0) >= scene.now_ms - _LOOK_BACK_DAYS * 86_400_000] or entries[-1:]
+    began = recent[0].at_ms or 0
+    own = {entry.ref for entry in entries}
+    before = [
+        one
+        for one in dated_in(scene, pet, Interval(began - LAG_MS, began))
+        if one.entry is None or one.entry.ref not in own
+    ]
+    logged = f"no device here sees {observed.owner}; it is logged {_times(len(recent))}"
+    opening = f"I can't tell why: {logged}, what is dated before it follows"
+    if not why:
+        opening = f"{counted_words(scene, before)} in the three weeks before {observed.owner} was first logged"
+    draft.say(NoticeKind.SHORT, opening, slot=observed.id if why else None, device="people" if why else None)
+    draft.paragraph()
+    _say(scene, draft, pet, recent[-_SHOWN:])
+    draft.paragraph()
+    if not before:
+        draft.say(NoticeKind.ABSENCE, "In the three weeks before it nothing dated is on file", slot="record")
+    for one in before[-_SHOWN:]:
+        say_exposures(scene, draft, pet, one.links)
+        if one.entry is not None:
+            say_entry(scene, draft, one.entry)
+    if before:
+        draft.say(NoticeKind.CAUTION, "What came before is not thereby the cause")
+
+
+def _levels(scene: Scene, draft: Draft, pet: Pet, observed: Property, entries: list[TextRecord]) -> None:
+    """The last two readings people wrote down, and what lies between them where both can be read."""
+    told = entries[-2:]
+    figures = [_FIGURE.search(entry.text) for entry in told]
+    when = [day(local_day(entry.at_ms or 0, scene.zones), year_of=scene.today) for entry in told]
+    if len(told) < 2:
+        opening = f"One {observed.owner} alone is on file, so whether it changed can't be told"
+    elif figures[0] is None or figures[1] is None or figures[0][2] != figures[1][2]:
+        opening = "What is on file can't be compared as it is written"
+    else:
+        first, second = (float(found[1].replace(",", ".")) for found in figures if found is not None)
+        gap, unit = second - first, f" {figures[0][2]}" if figures[0][2] else ""
+        opening = (
+            f"The same on {when[1]} as on {when[0]}, as logged"
+            if gap == 0
+            else f"{abs(gap):.2f}".rstrip("0").rstrip(".")
+            + f"{unit} {'more' if gap > 0 else 'less'} on {when[1]} than on {when[0]}, as logged"
+        )
+    draft.say(NoticeKind.SHORT, opening, slot=observed.id if len(told) < 2 else None)
+    _say(scene, draft, pet, told)
+    if observed.id == "weight":
+        draft.say(NoticeKind.CAUTION, "Two weights say little about a trend: weigh on the same scale once a week")
