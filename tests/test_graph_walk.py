@@ -368,6 +368,54 @@ def test_the_folded_system_is_the_system(made, hub):
         assert out[0][:reds] == pytest.approx(fresh, rel=1e-12, abs=1e-12)
 
 
+@given(graphs(), st.sampled_from([0.0, 0.5, 1.0]))
+@settings(max_examples=40, deadline=None)
+def test_a_residual_is_divided_by_a_positive_definite_part_of_the_system(made, hub):
+    graph, _ = made
+    for fold_least in (0, 8192):
+        system = make_system(graph, hub, 0.15, fold_least=fold_least, smooth_least=0, smooth_share=0)
+        assert system.smoothed
+        reds, full = graph.reds, len(system.lift)
+        given, guessed = np.zeros(reds), np.empty(reds)
+        guess, dense, exact = system.nearer(given, guessed), np.empty((reds, reds)), np.empty((reds, reds))
+        for red in range(reds):
+            given[:] = 0.0
+            given[red] = 1.0
+            guess()
+            dense[:, red] = guessed
+            out = np.empty(full)
+            system.product(np.append(given, np.zeros(full - reds)), out)()
+            exact[:, red] = -out[:reds]
+        root = np.sqrt(system.near)
+        assert dense == pytest.approx(dense.T, rel=1e-12, abs=1e-300)
+        assert (np.linalg.eigvalsh(dense / np.outer(root, root)) > 0.0).all()
+        # so a descent by it is one of conjugate gradient: what it leaves of the system is positive definite too
+        assert (np.linalg.eigvalsh(exact * np.outer(root, root)) > 0.0).all()
+
+
+def catalogue(products, parts=400, seed=4):
+    """Products that each list some parts, and a little home of parts that know each other."""
+    rng = np.random.default_rng(seed)
+    lists = np.unique(
+        np.stack((np.repeat(np.arange(products), 12), (parts * rng.random(12 * products) ** 2).astype(int))), axis=1
+    )
+    near = rng.integers(0, parts, (2, 600))
+    near = near[:, near[0] != near[1]]
+    tails, heads = np.append(parts + lists[0], near[0]), np.append(lists[1], near[1])
+    return from_arrays(names_of(parts + products), tails, heads, rng.uniform(0.2, 1.0, len(tails)))
+
+
+def test_a_walk_through_a_catalogue_is_the_walk():
+    graph = catalogue(3000)
+    assert make_system(graph, 0.0, 0.15).smoothed
+    assert not make_system(catalogue(300), 0.0, 0.15).smoothed  # too few
+    assert not make_system(from_arrays(names_of(20_000), *random_arrays(20_000, 60_000)), 0.0, 0.15).smoothed
+    for seeds in (frozenset({0, 399}), frozenset({3399})):
+        ranking = walk(graph, seeds, hub_exponent=0.0)
+        assert np.abs(ranking.mass - pagerank_of_igraph(graph, seeds)).sum() <= 1e-6
+        assert ranking.error <= 1e-9
+
+
 def random_arrays(n, m, seed=5):
     rng = np.random.default_rng(seed)
     tails = rng.integers(0, n, m)

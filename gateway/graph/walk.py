@@ -180,7 +180,7 @@ def walk(
     system = _system(graph, hub_exponent, restart)
     places = graph.place[ids]
     solved = _solve(system, np.sort(places), tol=tol, top=top)
-    mass = solved.mass[graph.place]
+    mass = solved.mass.take(graph.place)
     return Ranking(
         mass=mass,
         seeds=seeds,
@@ -243,11 +243,11 @@ def _solve(system: System, seeds: NDArray[np.int32], *, tol: float, top: int | N
     reds, count = system.reds, len(system.lift)
     vectors = _Vectors(reds, count)
     residual, near, size, proof = vectors.residual, np.empty(reds), np.empty(reds), np.empty(count)
-    apply = system.product(vectors.ahead, vectors.behind)
+    apply, guess = system.product(vectors.ahead, vectors.behind), system.nearer(residual, near)
     energy_of, norm_of = _inner(residual, near), _inner(system.to_mass, size)
     curvature_of = _inner(vectors.ahead[:reds], vectors.behind[:reds])
     residual[:] = right
-    np.multiply(system.near, residual, near)
+    guess()
     energy = before = scale = energy_of()
     look = _Look(tol if top is None else 1.0)
     for iteration in range(_MAX_ITERATIONS + 1):
@@ -264,7 +264,7 @@ def _solve(system: System, seeds: NDArray[np.int32], *, tol: float, top: int | N
             mass = system.mass(proof, seeds, start)
             if bound <= tol or _top_is_certain(mass, top, bound):
                 return _Solved(mass, bound, iteration)
-            np.multiply(system.near, residual, near)
+            guess()
             energy = energy_of()
             look = _Look(tol if top is None else max(tol, bound / _LOOK))
         if iteration == _MAX_ITERATIONS or energy < _NOTHING:
@@ -277,7 +277,7 @@ def _solve(system: System, seeds: NDArray[np.int32], *, tol: float, top: int | N
         if curvature == 0.0:  # underflow: more steps prove no more
             break
         vectors.descend(energy / scale / curvature)
-        np.multiply(system.near, residual, near)
+        guess()
         before, energy = energy, energy_of()
     raise NotConverged("personalized walk, L1 error", iterations=iteration, residual=bound, tol=tol)
 
