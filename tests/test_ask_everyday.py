@@ -380,3 +380,20 @@ def test_whether_to_give_a_pill_is_never_opened_with_yes(tmp_path):
 def test_no_question_is_left_without_a_word(home, question):
     answer = home.ask(question)
     assert first(answer)
+
+
+@pytest.mark.parametrize(
+    ("question", "says"),
+    [
+        ("does Luna eat at night", "I can't tell: no visit to the bowl was recorded at night"),
+        ("what happened on Jul 6", "Max:"),
+        ("did Max scratch more after the food change", None),
+    ],
+)
+def test_only_the_time_asked_about_is_told(home, question, says):
+    answer = asked(home, question)
+    if says is not None:
+        assert any(notice.text.startswith(says) for notice in answer.notices), text_of(answer)
+    assert "not on file" not in text_of(answer)
+    if "happened" in question:
+        assert "One thing is on file, visitor on Jul 6" in text_of(answer)

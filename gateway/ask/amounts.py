@@ -45,6 +45,7 @@ __all__ = ["Part", "compare_pets", "events_in", "logged_level", "part_of", "quan
 _HEARD_WELL = 0.9
 """From this share of a window on, silence is not worth a sentence."""
 _LISTED = 4
+_DUSK_HOUR, _DAWN_HOUR = 21, 7
 """Set-aside events named one by one; more are counted."""
 
 
@@ -119,6 +120,8 @@ def _dates(scene: Scene, window: Window) -> Said:
             last=until,
             end=clock_time(end),
         )
+    if is_night_label(window.label) and window.first_date < window.last_date:
+        return say("at night, {dates}", dates=day_range(window.first_date, window.last_date, year_of=scene.today))
     if window.first_date == window.last_date:
         return say("on {day}", day=first)
     return day_range(window.first_date, window.last_date, year_of=scene.today)
@@ -178,7 +181,7 @@ def quantity(scene: Scene, question: Question, draft: Draft, pet: Pet, window: W
 
 def _each_night(scene: Scene, draft: Draft, pet: Pet, observed: Property, window: Window) -> bool:
     """For nights: what one night held on average, never the sum of days; whether it could be said."""
-    at_night, nights = by_night(scene, observed, window)
+    at_night, nights = by_night(scene, observed, window, kinds=("duration", "count", "mass"))
     if not at_night.night_only or nights.first_date == nights.last_date:
         return False
     total = total_of(scene, pet, at_night, nights)
@@ -218,6 +221,15 @@ def _daily_claim(draft: Draft, total: Total, cite: str, *, pet: Pet | None = Non
     if pet is not None:
         much = did(total.observed, amount(found.per_day, found.unit))
         text = say("{pet} {did} a night on {count} nights", pet=pet, did=much, count=days)
+    if pet is not None and total.observed.of_device:
+        rate = amount(found.per_day, found.unit)
+        text = say(
+            "{rate} {series.from} of {pet} a night on {count} nights",
+            rate=rate,
+            series=total.observed,
+            pet=pet,
+            count=days,
+        )
     if found.least is not None and found.most is not None:
         least, most = amount(found.least, found.unit), amount(found.most, found.unit)
         text = say("{text}, {least} to {most}", text=text, least=least, most=most)
@@ -507,6 +519,12 @@ def _lifted(scene: Scene, draft: Draft, window: Window, *, device: str | None) -
         )
 
 
+def _at_that_time(scene: Scene, event: Event, window: Window) -> bool:
+    """Whether an event lies in the hours asked about: of nights, those from 21:00 to 07:00."""
+    hour = scene.local(event.start_ms).hour
+    return not is_night_label(window.label) or hour >= _DUSK_HOUR or hour < _DAWN_HOUR
+
+
 def events_in(scene: Scene, draft: Draft, kind: str, window: Window, *, pet: Pet | None, device: str | None) -> None:
     """Answer "has it happened?" within a window: yes with the records, or what was heard instead."""
     observed = scene.ontology.properties["refill" if kind == "refill" else "meals"]
@@ -519,7 +537,9 @@ def events_in(scene: Scene, draft: Draft, kind: str, window: Window, *, pet: Pet
             end_ms=window.interval.end_ms,
             pet=None if pet is None else pet.id,
         )
-        if (device is None or event.device == device) and event.set_aside is None
+        if (device is None or event.device == device)
+        and event.set_aside is None
+        and _at_that_time(scene, event, window)
     ]
     if kind == "meal" and pet is not None and say_floors(scene, draft, pet, kinds=_MEAL_FLOORS):
         say_latest(scene, draft, observed, pet=pet, device=device)

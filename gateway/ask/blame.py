@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gateway.model import Chain, Link, Pet, RecordRef, Window
     from gateway.stored import TextRecord
 
-__all__ = ["before_change", "cause_check", "counted_words", "exposures", "say_exposures", "thing_words"]
+__all__ = ["before_change", "cause_check", "counted_words", "exposures", "say_exposures", "say_happened", "thing_words"]
 
 _DAY_MS = 86_400_000
 _SHOWN = 4
@@ -406,6 +406,14 @@ def _changes_lately(scene: Scene, draft: Draft, pet: Pet) -> None:
     draft.say(NoticeKind.SHORT, say("{what} in the last three weeks", what=counted_words(scene, list(moved))))
     draft.paragraph()
     _say_dated(scene, draft, pet, moved)
+
+
+def say_happened(scene: Scene, draft: Draft, pet: Pet, span: Interval) -> None:
+    """What is dated in a span, named and opened."""
+    moved = dated_in(scene, pet, Interval(span.start_ms, max(span.start_ms, span.end_ms - 1)))
+    draft.say(NoticeKind.SHORT, counted_words(scene, list(moved)).rstrip(","))
+    _say_dated(scene, draft, pet, moved)
+    draft.paragraph()
 
 
 def counted_words(scene: Scene, moved: list[Dated]) -> Said:

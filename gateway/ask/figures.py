@@ -134,13 +134,16 @@ def is_night_label(label: str) -> bool:
     return label in ("LAST_NIGHT", "TONIGHT", "NIGHT") or label.startswith("NIGHT:")
 
 
-def by_night(scene: Scene, observed: Property, window: Window) -> tuple[Property, Window]:
+def by_night(
+    scene: Scene, observed: Property, window: Window, *, kinds: tuple[str, ...] = ("duration", "count")
+) -> tuple[Property, Window]:
     """What is compared where nights are asked about: the hours from 21:00 to 07:00, each night dated by its evening.
 
     Of one night (``LAST_NIGHT``) that night; of several those that are over. Durations and counts
-    alone: what left a bowl is not cut at dusk. What is measured at night only keeps its week.
+    alone, unless ``kinds`` says more: what left a bowl is compared by whole days. What is measured at
+    night only keeps its week.
     """
-    if observed.kind not in ("duration", "count") or not is_night_label(window.label):
+    if observed.kind not in kinds or not is_night_label(window.label):
         return observed, window
     at_night = replace(observed, night_only=True)
     if window.label != "NIGHT" and not window.label.startswith("NIGHT:P"):

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from gateway.ask.answer import EXPLAINED_WORDS
 from gateway.ask.battery import battery_at
-from gateway.ask.blame import say_exposures
+from gateway.ask.blame import exposures, say_exposures
 from gateway.ask.causes import hypothesis
 from gateway.ask.change import figure_claim
+from gateway.ask.dated import entries_of
 from gateway.ask.disagree import say_sides, sides_of
 from gateway.ask.explain import inquire, sign_behind
 from gateway.ask.figures import compare_window
@@ -217,15 +218,10 @@ def last_weights(scene: Scene, draft: Draft, pet: Pet, *, opening: str = "") -> 
 
 
 def exposure_start(scene: Scene, question: Question, pet: Pet) -> str | None:
-    """The local day the medicine or food asked about last began for the pet, or None."""
-    names = set(question.subjects)
-    starts = [
-        link.edge.valid_from_ms
-        for link in scene.links_of(pet.id)
-        if (link.edge.head.name in names or (not names and link.edge.relation == "ate"))
-        and link.edge.valid_from_ms is not None
-        and link.evidence
-    ]
+    """The local day what is asked about (a medicine, a food, a visitor, a bath) last began for the pet, or None."""
+    asked = question.subjects or ("food:current",)
+    starts = [link.edge.valid_from_ms for link in exposures(scene, pet, asked) if link.edge.valid_from_ms is not None]
+    starts += [entry.at_ms for entry in entries_of(scene, pet, asked) if entry.at_ms is not None]
     return None if not starts else local_day(max(starts), scene.zones)
 
 

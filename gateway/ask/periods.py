@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gateway.ask.blame import say_happened
 from gateway.ask.change import as_usual, figure_claim, figure_seen, if_seen, not_captured, say_verdict
 from gateway.ask.figures import cite_of, compare_window, total_of
 from gateway.ask.floors import say_floors
@@ -282,15 +283,18 @@ def select_pets(scene: Scene, question: Question, draft: Draft, pets: tuple[Pet,
         )
 
 
-def overview(scene: Scene, draft: Draft, pet: Pet, window: Window, *, judged: str = "") -> None:
-    """Answer "how is he?": what the devices measure, never how the pet is.
+def overview(scene: Scene, draft: Draft, pet: Pet, window: Window, *, judged: str = "", happened: bool = False) -> None:
+    """Answer "how is he?", "what happened last week?": what the devices measure, never how the pet is.
 
-    ``judged`` is said before, where a judgement is asked for that no record holds ("will he be fine?").
+    ``happened`` tells first what is dated in the window; ``judged`` is said before, where a
+    judgement is asked for that no record holds ("will he be fine?").
     """
     say_floors(scene, draft, pet)
     if judged:
         draft.say(NoticeKind.SHORT, judged, slot="unseen")
         draft.paragraph()
+    if happened:
+        say_happened(scene, draft, pet, window.interval)
     figures = [
         figure
         for name in _ALL

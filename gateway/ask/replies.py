@@ -369,9 +369,11 @@ def _judged(turn: _Turn, pet: Pet) -> str:
 
 
 def _overview(turn: _Turn) -> None:
+    asked = turn.question.window_label not in (None, "RECENT")
+    window = turn.window() if asked else turn.scene.week()
     _each_pet(
         turn,
-        lambda pet: periods.overview(turn.scene, turn.draft, pet, turn.scene.week(), judged=_judged(turn, pet)),
+        lambda pet: periods.overview(turn.scene, turn.draft, pet, window, judged=_judged(turn, pet), happened=asked),
     )
     if turn.question.rule in _JUDGED:
         vet = f"your vet{advice.vet_phone(turn.scene)}"

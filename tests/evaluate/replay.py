@@ -378,7 +378,9 @@ def _per_day(case: _Case) -> Found:
     pets = set(next(iter(series)).partition(".")[0].split("+"))
     if case.pets and pets != set(case.pets):
         yield "misattributed", f"days of {pets} for {case.pets}"
-    if _night_asked(case, case.book.series[next(iter(series))][1]):
+    label = "" if case.claim["window"] is None else str(case.claim["window"]["label"])
+    by_night = label in ("LAST_NIGHT", "TONIGHT", "NIGHT") or label.startswith("NIGHT:")
+    if by_night or _night_asked(case, case.book.series[next(iter(series))][1]):
         yield from _night_mean(case, {day.date: day for day in case.days})
         return
     full, values = _full(case, case.days), case.values
