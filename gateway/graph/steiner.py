@@ -570,15 +570,24 @@ def _solve_rooted(
     left = [0 if vertex in held else prize for vertex, prize in enumerate(prizes)]
     wanted = required - held.keys()
     kept = worthwhile(drawn, left, root, wanted)
-    net = _Net([drawn[index] for index in kept], left)
-    unreached = wanted - net.reach(root) if wanted else frozenset()
-    search = _begin(net, root, wanted - unreached, frozenset())
-    bound = search.run(wanted - unreached)
+    # what no edge that stays leads to is left out, whatever the tree: the search need not look at it
+    alive = sorted({root, *wanted, *(end for index in kept for end in drawn[index][:2])})
+    number = {vertex: place for place, vertex in enumerate(alive)}
+    net = _Net(
+        [(number[tail], number[head], cost) for tail, head, cost in map(drawn.__getitem__, kept)],
+        [left[vertex] for vertex in alive],
+    )
+    gone = sum(left) - net.total
+    to_reach = frozenset(number[vertex] for vertex in wanted)
+    unreached = to_reach - net.reach(number[root]) if to_reach else frozenset()
+    search = _begin(net, number[root], to_reach - unreached, frozenset())
+    bound = search.run(to_reach - unreached)
     inside = [index for index in held.values() if index >= 0]
-    spent = sum(edges[index][2] for index in inside)
+    spent = gone + sum(edges[index][2] for index in inside)
     chosen = sorted((*inside, *(kept[edge] for edge in search.best.edges)))
-    found = _Found(spent + search.best.cost, search.best.vertices | held.keys(), tuple(chosen))
-    return found, spent + bound, unreached
+    reached = held.keys() | {alive[place] for place in search.best.vertices}
+    found = _Found(spent + search.best.cost, frozenset(reached), tuple(chosen))
+    return found, spent + bound, frozenset(alive[place] for place in unreached)
 
 
 def _quantum(instance: Instance, everything: float) -> float:
