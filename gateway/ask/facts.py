@@ -11,8 +11,9 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from gateway.ask.blame import say_exposures
+from gateway.ask.said import Said, known, say, verbatim
 from gateway.ask.sources import dated_by
-from gateway.ask.wording import count_word, day, first_upper, joined, pronoun
+from gateway.ask.wording import count_word, day, joined, listed
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.graph.adjacency import is_live
 
@@ -82,14 +83,15 @@ def _stated(scene: Scene, pet: Pet) -> TextRecord | None:
 def _of_pet(scene: Scene, draft: Draft, pet: Pet, name: str) -> None:
     found, record = _OF_PET[name](pet, scene.today), _stated(scene, pet)
     if found is None or record is None:
-        draft.say(NoticeKind.SHORT, f"{pet.name}'s {_NAMES[name]} is not on file", slot=name, device="people")
+        none = say("{pet}'s {fact} is not on file", pet=pet, fact=_NAMES[name])
+        draft.say(NoticeKind.SHORT, none, slot=name, device="people")
         draft.say(NoticeKind.NEXT, _ADD, slot=name)
         return
     text, values = found
     draft.claim(
         "fact",
         EvidenceClass.RECORDED,
-        f"{pet.name} {text}",
+        say("{pet} {fact}", pet=pet, fact=text),
         cite=_CITE,
         refs=(record.ref,),
         values=values,
@@ -97,54 +99,67 @@ def _of_pet(scene: Scene, draft: Draft, pet: Pet, name: str) -> None:
     )
 
 
-def _age(pet: Pet, today: str) -> tuple[str, tuple[Quantity, ...]] | None:
+def _age(pet: Pet, today: str) -> tuple[Said, tuple[Quantity, ...]] | None:
     months = age_months(pet, today)
     if months is None or pet.born is None:
         return None
     long = months >= _YEARS_FROM_MONTHS
     count, unit = (months // 12, "years") if long else (months, "months")
     values = (Quantity("age", count, unit), Quantity("born", pet.born, "date"))
-    word = unit.removesuffix("s") if count == 1 else unit
-    return f"is {count} {word} old, born on {day(pet.born)} {pet.born[:4]}", values
+    return say("is {age} old, born on {when}", age=_old(count, unit), when=_born(pet.born)), values
 
 
-def _birthday(pet: Pet, today: str) -> tuple[str, tuple[Quantity, ...]] | None:
+def _birthday(pet: Pet, today: str) -> tuple[Said, tuple[Quantity, ...]] | None:
     found = _age(pet, today)
     if found is None or pet.born is None:
         return None
-    count, unit = found[1][0].value, found[1][0].unit
-    word = unit.removesuffix("s") if count == 1 else unit
-    return f"was born on {day(pet.born)} {pet.born[:4]} and is {count} {word} old", found[1]
+    age = _old(int(found[1][0].value), found[1][0].unit)
+    return say("was born on {when} and is {age} old", when=_born(pet.born), age=age), found[1]
 
 
-def _breed(pet: Pet, _today: str) -> tuple[str, tuple[Quantity, ...]] | None:
+def _born(iso: str) -> Said:
+    """A day of birth, always with its year."""
+    return day(iso, year_of="0000")
+
+
+def _old(count: int, unit: str) -> Said:
+    if unit == "years":
+        return say("{count} year", count=count) if count == 1 else say("{count} years", count=count)
+    return say("{count} month", count=count) if count == 1 else say("{count} months", count=count)
+
+
+def _breed(pet: Pet, _today: str) -> tuple[Said, tuple[Quantity, ...]] | None:
     if pet.breed is None:
         return None
-    kind = "" if pet.species in pet.breed else f", a {pet.species}"
+    breed = known(pet.breed)
     values = (Quantity("breed", pet.breed, "word"), Quantity("species", pet.species, "word"))
-    return f"is a {pet.breed}{kind}", values
+    if pet.species in pet.breed:
+        return say("is a {breed}", breed=breed), values
+    return say("is a {breed}, a {species}", breed=breed, species=known(pet.species)), values
 
 
 _SEX = {"male": "male", "m": "male", "female": "female", "f": "female"}
 
 
-def _sex(pet: Pet, _today: str) -> tuple[str, tuple[Quantity, ...]] | None:
+def _sex(pet: Pet, _today: str) -> tuple[Said, tuple[Quantity, ...]] | None:
     sex = _SEX.get(pet.sex or "")
     if sex is None:
         return None
-    return f"is {sex}", (Quantity("sex", str(pet.sex), "word"),)
+    return say("is {what}", what=sex), (Quantity("sex", str(pet.sex), "word"),)
 
 
-def _neutered(pet: Pet, _today: str) -> tuple[str, tuple[Quantity, ...]] | None:
+def _neutered(pet: Pet, _today: str) -> tuple[Said, tuple[Quantity, ...]] | None:
     if pet.neutered is None:
         return None
     word = "neutered" if pet.neutered else "not neutered"
     sex = _SEX.get(pet.sex or "")
     values = [Quantity("neutered", word, "word"), *(() if sex is None else (Quantity("sex", str(pet.sex), "word"),))]
-    return f"is {word}{'' if sex is None else f' ({sex})'}", tuple(values)
+    if sex is None:
+        return say("is {what}", what=word), tuple(values)
+    return say("is {what} ({sex})", what=word, sex=sex), tuple(values)
 
 
-_OF_PET: dict[str, Callable[[Pet, str], tuple[str, tuple[Quantity, ...]] | None]] = {
+_OF_PET: dict[str, Callable[[Pet, str], tuple[Said, tuple[Quantity, ...]] | None]] = {
     "age": _age,
     "birthday": _birthday,
     "breed": _breed,
@@ -164,19 +179,19 @@ def _everybody(scene: Scene, draft: Draft) -> None:
     """Who lives here, each with the record of it."""
     count = len(scene.home.pets)
     if count > 1:
-        draft.say(NoticeKind.SHORT, f"{first_upper(count_word(count))} pets live here, as entered")
+        draft.say(NoticeKind.SHORT, say("{count!u} pets live here, as entered", count=count_word(count)))
     told = 0
     for pet in scene.home.pets:
         record = _stated(scene, pet)
         if record is not None:
             told += 1
             breed = pet.breed or pet.species
-            kind = breed if pet.species in breed else f"{breed}, {pet.species}"
+            kind = [known(breed)] if pet.species in breed else [known(breed), known(pet.species)]
             values = tuple(Quantity(n, v, "word") for n, v in (("species", pet.species), ("breed", pet.breed)) if v)
             draft.claim(
                 "fact",
                 EvidenceClass.RECORDED,
-                f"{pet.name}: {kind}",
+                say("{pet}: {kind}", pet=pet, kind=listed(kind, between=", ")),
                 cite=_CITE,
                 refs=(record.ref,),
                 values=values,
@@ -197,14 +212,15 @@ def _people(scene: Scene, draft: Draft, asked: str) -> None:
     wanted, other = (vets, clinics) if asked == "vet" else (clinics, vets)
     if not wanted:
         word = "vet" if asked == "vet" else "emergency clinic"
-        draft.say(NoticeKind.SHORT, f"No {word} is on file", slot=asked, device="people")
+        draft.say(NoticeKind.SHORT, say("No {what} is on file", what=word), slot=asked, device="people")
     for person in (*wanted, *other[: 0 if wanted else None]):
         _person(scene, draft, person)
     if not wanted:
         draft.say(NoticeKind.NEXT, _ADD, slot=asked)
     for person in wanted:
         if person.phone is None:
-            draft.say(NoticeKind.ABSENCE, f"No number of {person.name} is on file. {_ADD}", slot="phone")
+            none = say("No number of {name} is on file. {add}", name=verbatim(person.name), add=_ADD)
+            draft.say(NoticeKind.ABSENCE, none, slot="phone")
 
 
 def _is_clinic(person: Person) -> bool:
@@ -213,7 +229,7 @@ def _is_clinic(person: Person) -> bool:
 
 def _person(scene: Scene, draft: Draft, person: Person) -> None:
     phone = "" if person.phone is None else f", {person.phone}"
-    text = f"{person.name}{phone} ({person.role})"
+    text = say("{who} ({role})", who=verbatim(f"{person.name}{phone}"), role=known(person.role))
     record = _record_of(scene, f"person-{person.id}", says=f"{person.name}: {person.role}{phone}")
     if record is None:  # entered before the hub kept a record of people: as stored, without one to open
         draft.say(NoticeKind.SHORT, text, slot="person")
@@ -249,13 +265,20 @@ def _devices(scene: Scene, draft: Draft, pet: Pet, *, worn_only: bool) -> None:
         and (not worn_only or kinds[devices[name].kind].wearable)
     ]
     if not found:
-        what = "wears no device" if worn_only else "has no device"
-        draft.say(NoticeKind.SHORT, f"{pet.name} {what} that is on file", slot="device", device="people")
+        none = (
+            say("{pet} wears no device that is on file", pet=pet)
+            if worn_only
+            else say("{pet} has no device that is on file", pet=pet)
+        )
+        draft.say(NoticeKind.SHORT, none, slot="device", device="people")
         return
+    names = joined([verbatim(device.name or device.id) for device, _ in found])
     draft.claim(
         "fact",
         EvidenceClass.RECORDED,
-        f"{pet.name} {'wears' if worn_only else 'has'} {joined([device.name or device.id for device, _ in found])}",
+        say("{pet} wears {devices}", pet=pet, devices=names)
+        if worn_only
+        else say("{pet} has {devices}", pet=pet, devices=names),
         cite=_CITE,
         refs=tuple(link.evidence[0].record for _, link in found),
         values=tuple(Quantity(f"device {device.id}", device.id, "word") for device, _ in found),
@@ -308,17 +331,22 @@ def _food(scene: Scene, question: Question, draft: Draft, pet: Pet, *, kind_aske
     window = question.window
     span = (scene.now_ms, scene.now_ms + 1) if window is None else (window.interval.start_ms, window.interval.end_ms)
     held = fed_between(scene, pet, *span)
-    when = "now" if window is None else "then"
+    none = (
+        say("What {pet} gets now is not on file", pet=pet)
+        if window is None
+        else say("What {pet} gets then is not on file", pet=pet)
+    )
     if kind_asked:
         draft.say(
             NoticeKind.SHORT,
-            f"Whether {pronoun(pet)} gets dry or wet food no record says; this is what is on file" if held
-            else f"What {pet.name} gets {when} is not on file",
+            say("Whether {pet.he} gets dry or wet food no record says; this is what is on file", pet=pet)
+            if held
+            else none,
             slot="food",
             device="food_bowl",
-        )  # fmt: skip
+        )
     elif not held:
-        draft.say(NoticeKind.SHORT, f"What {pet.name} gets {when} is not on file", slot="food", device="food_bowl")
+        draft.say(NoticeKind.SHORT, none, slot="food", device="food_bowl")
     if not held:
         draft.say(NoticeKind.ABSENCE, "Picking the bag at the bowl, or a log entry, records it", slot="food")
     say_exposures(scene, draft, pet, held)

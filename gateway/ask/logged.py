@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gateway.ask.said import is_or_are
+from gateway.ask.said import Said, is_or_are, known, said, say, verbatim
 from gateway.ask.sources import mentions
-from gateway.ask.wording import clock_time, count_word, day, first_upper, joined
+from gateway.ask.wording import clock_time, count_word, day, joined
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import local_day
 from gateway.ontology.load import languages
@@ -43,18 +43,15 @@ def logged_event(scene: Scene, question: Question, draft: Draft) -> None:
             for kind in kinds
         )
     ]
-    what = joined([kind.words[0] for kind in kinds], last="or")
+    what = joined([said(kind.words[0]) for kind in kinds], last="or")
     if not found:
-        draft.say(
-            NoticeKind.SHORT,
-            f"No {what} {is_or_are([what])} on file{_in_that_time(question)}",
-            slot="log",
-            device="people",
-        )
+        none = say("No {what} {be} on file{when}", what=what, be=is_or_are([what]), when=_in_that_time(question))
+        draft.say(NoticeKind.SHORT, none, slot="log", device="people")
         draft.say(NoticeKind.ABSENCE, "What nobody wrote down leaves no trace here", slot="log")
         return
     if question.rule == _HOW_LONG and found[-1].until_ms is None:
-        draft.say(NoticeKind.SHORT, f"How long is not on file, only when the {what} was written down", slot="until")
+        text = say("How long is not on file, only when the {what} was written down", what=what)
+        draft.say(NoticeKind.SHORT, text, slot="until")
     elif question.rule == _HAPPENED:
         draft.say(NoticeKind.SHORT, "Yes, as logged")
     _say(scene, draft, found[-1:] if question.rule == _HOW_LONG else found)
@@ -83,19 +80,29 @@ def _say(scene: Scene, draft: Draft, found: list[TextRecord]) -> None:
     shown = found[-_SHOWN:]
     for entry in reversed(shown):
         date, clock = local_day(entry.at_ms or 0, scene.zones), clock_time(scene.local(entry.at_ms or 0))
-        whose = f", written down for {names[entry.pet]}" if len(names) > 1 and entry.pet in names else ""
-        until = "" if entry.until_ms is None else f" until {day(local_day(entry.until_ms, scene.zones))}"
+        whose: Said | str = ""
+        if len(names) > 1 and entry.pet in names:
+            whose = say(", written down for {name}", name=verbatim(names[entry.pet]))
+        last = None if entry.until_ms is None else day(local_day(entry.until_ms, scene.zones))
         draft.claim(
             "logged",
             EvidenceClass.RECORDED,
-            f"{first_upper(' '.join(entry.title.split()))} on {day(date, year_of=scene.today)}, {clock}{until}{whose}",
+            say(
+                "{text!u} on {when}, {clock}{until}{whose}",
+                text=known(" ".join(entry.title.split())),
+                when=day(date, year_of=scene.today),
+                clock=clock,
+                until="" if last is None else say(" until {day}", day=last),
+                whose=whose,
+            ),
             cite="owner's log",
             refs=(entry.ref,),
             values=(Quantity("at", entry.at_ms or 0, "ms"),),
             about=() if entry.pet is None else (f"pet:{entry.pet}",),
         )
     if len(found) > len(shown):
-        draft.say(NoticeKind.ABSENCE, f"Earlier ones on file: {count_word(len(found) - len(shown))}", slot="record")
+        more = say("Earlier ones on file: {count}", count=count_word(len(found) - len(shown)))
+        draft.say(NoticeKind.ABSENCE, more, slot="record")
 
 
 # --- by an entry's own words ----------------------------------------------------------------------------

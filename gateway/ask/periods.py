@@ -64,8 +64,12 @@ def _restless_too(scene: Scene, draft: Draft, pet: Pet, window: Window) -> None:
     observed = scene.ontology.properties["restless"]
     figure = compare_window(scene, pet, observed, window) if scene.devices_of(pet.id, observed) else None
     if figure is not None and figure.measured.comparison.now is not None:
-        unclear = ", not clear" if figure.verdict is Verdict.CANNOT_TELL else ""
-        figure_claim(scene, draft, figure, opening=f"{first_upper(observed.owner)}{unclear}")
+        opening = (
+            say("{series!u}, not clear", series=observed)
+            if figure.verdict is Verdict.CANNOT_TELL
+            else say("{series!u}", series=observed)
+        )
+        figure_claim(scene, draft, figure, opening=opening)
 
 
 def _treats(scene: Scene, draft: Draft, pet: Pet, window: Window) -> None:

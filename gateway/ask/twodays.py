@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from gateway.ask.amounts import Part, part_of
 from gateway.ask.change import not_captured
 from gateway.ask.figures import cite_of
-from gateway.ask.wording import amount, clock_time, day
+from gateway.ask.said import Said, say
+from gateway.ask.wording import amount, clock_time, day, joined
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.model import Interval
 
@@ -46,12 +47,17 @@ def two_days(scene: Scene, draft: Draft, pet: Pet, observed: Property, windows: 
     series = scene.ontology.series_id(pet.id, observed.id)
     parts = [part_of(scene, series, window) for window in cut]
     unheard = [window for window, part in zip(cut, parts, strict=True) if part.covered_ms == 0 and part.total == 0]
-    until = f" by {clock_time(scene.local(cut[0].interval.end_ms))}" if open_day else ""
+    until = clock_time(scene.local(cut[0].interval.end_ms)) if open_day else None
     if unheard:
-        named = " and ".join(day(window.first_date, year_of=scene.today) for window in unheard)
+        named = joined([day(window.first_date, year_of=scene.today) for window in unheard])
         draft.say(
             NoticeKind.SHORT,
-            f"I can't tell: nothing was recorded of {pet.name}'s {observed.owner} on {named}; that is not zero",
+            say(
+                "I can't tell: nothing was recorded of {pet}'s {series} on {days}; that is not zero",
+                pet=pet,
+                series=observed,
+                days=named,
+            ),
             slot=observed.id,
             device=observed.captured_by[0],
         )
@@ -72,28 +78,43 @@ def _same_hours(windows: tuple[Window, Window]) -> tuple[Window, Window]:
     return later, replace(earlier, interval=Interval(earlier.interval.start_ms, end_ms))
 
 
-def _difference(scene: Scene, observed: Property, windows: tuple[Window, Window], parts: list[Part], until: str) -> str:
+def _difference(
+    scene: Scene, observed: Property, windows: tuple[Window, Window], parts: list[Part], until: Said | None
+) -> Said:
     gap = parts[0].total - parts[1].total
     first, second = (day(window.first_date, year_of=scene.today) for window in windows)
-    when = f"on {first} than on {second}" if not until else f"today{until} than by then on {second}"
+    if gap == 0 and until is None:
+        return say("The same on {first} as on {second}", first=first, second=second)
     if gap == 0:
-        return f"The same {when.replace(' than ', ' as ')}"
+        return say("The same today by {clock} as by then on {second}", clock=until or "", second=second)
+    than = (
+        say("on {first} than on {second}", first=first, second=second)
+        if until is None
+        else say("today by {clock} than by then on {second}", clock=until, second=second)
+    )
+    size = amount(abs(gap), observed.unit)
+    told = (
+        say("{size} more {than}", size=size, than=than) if gap > 0 else say("{size} less {than}", size=size, than=than)
+    )
     alike = abs(gap) <= _ALIKE * max(parts[0].total, parts[1].total)
-    lead = "About the same: " if alike else ""
-    return f"{lead}{amount(abs(gap), observed.unit)} {'more' if gap > 0 else 'less'} {when}"
+    return say("About the same: {size}", size=told) if alike else told
 
 
-def _figure(scene: Scene, draft: Draft, pet: Pet, observed: Property, told: tuple[Window, Part, str]) -> None:
+def _figure(scene: Scene, draft: Draft, pet: Pet, observed: Property, told: tuple[Window, Part, Said | None]) -> None:
     """One day's figure, and how much of it was heard where that is little."""
     window, part, until = told
     series = scene.ontology.series_id(pet.id, observed.id)
     share = part.covered_ms / window.interval.length_ms if window.interval.length_ms else 0.0
-    heard = "" if share >= _HEARD else f", heard for {round(100 * share)} % of it"
-    source = f" {observed.of_device}" if observed.of_device else ""
+    heard = "" if share >= _HEARD else say(", heard for {share} % of it", share=round(100 * share))
+    date = day(window.first_date, year_of=scene.today)
+    when = date if until is None else say("{day} by {clock}", day=date, clock=until)
+    figure = amount(part.total, observed.unit)
+    if observed.of_device:
+        figure = say("{figure} {series.from}", figure=figure, series=observed)
     draft.claim(
         "total",
         EvidenceClass.MEASURED,
-        f"{day(window.first_date, year_of=scene.today)}{until}: {amount(part.total, observed.unit)}{source}{heard}",
+        say("{when}: {figure}{heard}", when=when, figure=figure, heard=heard),
         cite=cite_of(scene, scene.devices_of(pet.id, observed)),
         refs=part.refs,
         values=(
