@@ -15,7 +15,8 @@ from gateway.ask.answer import answer_json, answer_lines
 from gateway.ask.question import read_question
 from gateway.ask.safety import triage
 from gateway.ask.said import worded
-from gateway.ontology.load import hazards
+from gateway.ontology.ingredients import load_ingredients
+from gateway.ontology.load import hazards, load, read_table
 from gateway.ontology.wordings import WORDED, wordings
 from tests.ask_home import household as home_of
 from tests.ask_home import made
@@ -127,6 +128,27 @@ def test_every_template_is_worded(code):
 @pytest.mark.parametrize("code", WORDED)
 def test_a_table_words_nothing_that_nobody_says(code):
     assert sorted(set(TABLES[code].lines) - _literals()) == []
+
+
+@pytest.mark.parametrize("code", WORDED)
+def test_every_thing_of_the_vocabulary_that_a_sentence_may_name_has_a_word(code):
+    table = TABLES[code].lines
+    things = read_table("things.toml")
+    names = {
+        name.replace("_", " ") for kind in ("ing", "food", "med", "body", "cond", "topic") for name in things[kind]
+    }
+    food = load_ingredients()
+    names |= {name.replace("_", " ") for name in (*food.sources, *food.groups)}
+    names |= {kind.words[0] for kind in load().log_kinds.values() if kind.words}
+    names |= {rival.short for sign in load().signs.values() for rival in sign.rivals}
+    names |= {toxin.name for toxin in hazards().toxins.values()} | {sign.word for sign in hazards().signs.values()}
+    names |= {*hazards().first_aid.values(), hazards().reviewed_by}
+    names |= {kind.cite for kind in load().device_kinds.values()} | {p.caveat for p in load().properties.values()} - {
+        ""
+    }
+    assert sorted(name for name in names if name not in table) == []
+    assert set(TABLES[code].series) == set(load().properties)
+    assert set(TABLES[code].devices) == set(load().device_kinds)
 
 
 @pytest.mark.parametrize("code", WORDED)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gateway.ask.said import Said, elsewhere, known, say, verbatim
+from gateway.ask.said import Said, elsewhere, own_words, say, verbatim
 from gateway.ask.wording import day, joined, listed
 from gateway.dialogue import EvidenceClass, NoticeKind
 from gateway.measure.days import local_day
@@ -178,7 +178,7 @@ def _on_file(scene: Scene, draft: Draft, entry: TextRecord) -> None:
     draft.claim(
         "rival_on_file",
         EvidenceClass.RECORDED,
-        say("{what!u} on {when}", what=known(entry.title), when=when),
+        say("{what!u} on {when}", what=own_words(entry.title), when=when),
         cite="owner's log",
         refs=(entry.ref,),
         about=() if entry.pet is None else (f"pet:{entry.pet}",),

@@ -113,13 +113,9 @@ def _dates(scene: Scene, window: Window) -> Said:
         return say("today ({day}) by {clock}", day=first, clock=clock_time(end))
     if window.label in ("LAST_NIGHT", "THIS_MORNING") or window.label.startswith("NIGHT:2"):
         until = day(local_day(window.interval.end_ms, scene.zones))
-        return say(
-            "from {first} {begin} to {last} {end}",
-            first=first,
-            begin=clock_time(start),
-            last=until,
-            end=clock_time(end),
-        )
+        clocks = {"begin": clock_time(start), "end": clock_time(end)}
+        told = say("from {first} {begin} to {last} {end}", first=first, last=until, **clocks)
+        return elsewhere(told, say("on {day}, {begin} to {end}", day=first, **clocks)) if first == until else told
     if is_night_label(window.label) and window.first_date < window.last_date:
         return say("at night, {dates}", dates=day_range(window.first_date, window.last_date, year_of=scene.today))
     if window.first_date == window.last_date:

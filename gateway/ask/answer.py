@@ -169,11 +169,17 @@ class Draft:
 
 
 def _notices_in(notices: list[Notice], table: Wordings | None) -> list[Notice]:
-    return [replace(notice, text=worded(notice.text, table)) for notice in notices]
+    return [replace(notice, text=_sentence_in(notice.text, table)) for notice in notices]
 
 
 def _claims_in(claims: list[Claim], table: Wordings | None) -> list[Claim]:
-    return [replace(claim, text=worded(claim.text, table), cite=worded(claim.cite, table)) for claim in claims]
+    return [replace(claim, text=_sentence_in(claim.text, table), cite=worded(claim.cite, table)) for claim in claims]
+
+
+def _sentence_in(text: str, table: Wordings | None) -> str:
+    """A text in the table's language; there its first letter is raised, whichever word came to stand first."""
+    told = worded(text, table)
+    return told if table is None else f"{told[:1].upper()}{told[1:]}"
 
 
 def _miss_in(miss: NearMiss, table: Wordings | None) -> NearMiss:

@@ -18,7 +18,7 @@ from gateway.ask.dated import EXPOSED, Dated, dated_in, entries_of, say_entry, s
 from gateway.ask.disagree import say_disagreements
 from gateway.ask.explain import Inquiry, cause_words, connection, inquire, sign_behind
 from gateway.ask.figures import compare_window
-from gateway.ask.said import Part, Said, elsewhere, is_or_are, known, said, say, verbatim
+from gateway.ask.said import Part, Said, elsewhere, is_or_are, known, said, say, verbatim, within
 from gateway.ask.sources import cite, class_of, dated_by
 from gateway.ask.wording import count_word, joined
 from gateway.dialogue import NoticeKind
@@ -36,6 +36,7 @@ __all__ = ["before_change", "cause_check", "counted_words", "exposures", "say_ex
 
 _DAY_MS = 86_400_000
 _SHOWN = 4
+_OPENING_WORDS = 25
 _MOST = 6
 """Dated things told one by one; the earlier ones are counted."""
 _BEGAN = {"visited_by": "came on", "treated_with": "was given on", "was_at": "began on", "uses_device": "was put on"}
@@ -382,7 +383,9 @@ def _changes_before(scene: Scene, draft: Draft, figure: Figure, inquiry: Inquiry
     after = [one for one in moved if one.at_ms > inquiry.began.end_ms]
     draft.near_misses.extend(inquiry.candidates.near_misses)
     draft.chain.extend(inquiry.connected.edges)
-    opening = say("{what} in the three weeks before it", what=counted_words(scene, before))
+    named = say("{what} in the three weeks before it", what=counted_words(scene, before))
+    bare = say("{what} in the three weeks before it", what=_bare_count(before))
+    opening = elsewhere(named, within(_OPENING_WORDS, named, bare))
     draft.say(
         NoticeKind.SHORT,
         say("{opening}. Since it began: {what}", opening=opening, what=_named(scene, after)) if after else opening,
@@ -420,12 +423,14 @@ def counted_words(scene: Scene, moved: list[Dated]) -> Said:
     """How many dated things are on file, named where they are few: "Two things are on file, X and Y,"."""
     if not moved:
         return said("Nothing is on file")
-    count = (
-        said("One thing is on file")
-        if len(moved) == 1
-        else say("{count!u} things are on file", count=count_word(len(moved)))
-    )
+    count = _bare_count(moved)
     return say("{count}, {what},", count=count, what=_named(scene, moved)) if len(moved) <= _SHOWN else count
+
+
+def _bare_count(moved: list[Dated]) -> Said:
+    if len(moved) < 2:
+        return said("One thing is on file") if moved else said("Nothing is on file")
+    return say("{count!u} things are on file", count=count_word(len(moved)))
 
 
 def _named(scene: Scene, moved: list[Dated]) -> Said:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gateway.ask.said import Said, known, say, verbatim
+from gateway.ask.said import Said, elsewhere, known, own_words, say, verbatim
 from gateway.ask.sources import cite, class_of, quote
 from gateway.ask.wording import day, first_lower
 from gateway.measure.days import local_day
@@ -103,7 +103,9 @@ def short_words(scene: Scene, one: Dated) -> Said:
         title = " ".join(one.entry.title.split())
         plain = "a vet's note" if one.entry.ref.kind == "note" else "a log entry"
         few = one.entry.ref.kind == "log" and len(title.split()) <= _LONGEST_WORDS
-        return say("{what} on {when}", what=first_lower(known(title)) if few else plain, when=when)
+        return say(
+            "{what} on {when}", what=elsewhere(first_lower(title), own_words(title)) if few else plain, when=when
+        )
     link = one.links[-1]
     if link.edge.relation in (_FOOD, _DEVICE):
         return say("{what} on {when}", what=_PLAIN[link.edge.relation], when=when)

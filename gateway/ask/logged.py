@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gateway.ask.said import Said, is_or_are, known, said, say, verbatim
+from gateway.ask.said import Said, is_or_are, own_words, said, say, verbatim
 from gateway.ask.sources import mentions
 from gateway.ask.wording import clock_time, count_word, day, joined
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
@@ -89,7 +89,7 @@ def _say(scene: Scene, draft: Draft, found: list[TextRecord]) -> None:
             EvidenceClass.RECORDED,
             say(
                 "{text!u} on {when}, {clock}{until}{whose}",
-                text=known(" ".join(entry.title.split())),
+                text=own_words(" ".join(entry.title.split())),
                 when=day(date, year_of=scene.today),
                 clock=clock,
                 until="" if last is None else say(" until {day}", day=last),

@@ -18,8 +18,8 @@ from gateway.ask.disagree import say_sides, sides_of
 from gateway.ask.explain import inquire, sign_behind
 from gateway.ask.figures import compare_window
 from gateway.ask.labelled import sources_on
-from gateway.ask.said import Said, known, say, verbatim, worded
-from gateway.ask.sources import cite, class_of, medicines_in, mentions, quote, stays_at, subject_words
+from gateway.ask.said import Said, say, verbatim, worded
+from gateway.ask.sources import asked_words, cite, class_of, medicines_in, mentions, quote, stays_at, subject_words
 from gateway.ask.wording import amount, clock_time, count_word, day, first_lower, joined, listed
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import local_day
@@ -58,7 +58,7 @@ def records(scene: Scene, question: Question, draft: Draft, pets: tuple[Pet, ...
             return
     found = _entries(scene, question, pets)
     if not found:
-        _none_on_file(question, draft, subject_words(scene, question))
+        _none_on_file(scene, question, draft)
         return
     inside = _in_time(question, found)
     if not inside:
@@ -128,8 +128,8 @@ def _gives(scene: Scene, entry: TextRecord, subjects: tuple[str, ...]) -> bool:
     return bool(medicines_in(entry.text) & wanted)
 
 
-def _none_on_file(question: Question, draft: Draft, asked: tuple[tuple[str, ...], ...]) -> None:
-    what = joined([known(" ".join(words)) for words in asked], last="or")
+def _none_on_file(scene: Scene, question: Question, draft: Draft) -> None:
+    what = joined(asked_words(scene, question), last="or")
     source = "vet note" if "src:vet" in question.subjects else "note or log entry"
     none = (
         say("No {source} about {what} is on file", source=source, what=what)

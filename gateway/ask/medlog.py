@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gateway.ask.advice import vet_phone
 from gateway.ask.blame import exposures
-from gateway.ask.said import Said, is_or_are, known, said, say, verbatim
+from gateway.ask.said import Said, is_or_are, known, own_words, said, say, verbatim
 from gateway.ask.sources import cite, dated_by, mentions, quote, stays_at, subject_words
 from gateway.ask.wording import clock_time, day, joined
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gateway.model import Pet
     from gateway.stored import TextRecord
 
-__all__ = ["given", "last_logged", "timing"]
+__all__ = ["given", "last_logged", "never_twice", "timing"]
 
 _ANY_MEDICINE = frozenset({"med:medicine"})
 """What "her pill" names: a medicine, whichever."""
@@ -40,7 +40,9 @@ def _label(scene: Scene, question: Question) -> Said:
     """What was asked about in the asker's own words, else in ours."""
     bare = [m.text.removeprefix("the ") for m in question.mentions if m.target in question.subjects]
     asked = [verbatim(text) for text in bare]
-    words = asked or [said(" ".join(words)) for words in subject_words(scene, question)] or [said("such entry")]
+    observed = scene.ontology.properties.get(question.metric or "")
+    words = asked or [said(" ".join(words)) for words in subject_words(scene, question)]
+    words = words or [say("{series}", series=observed) if observed is not None else said("such entry")]
     return joined(list(dict.fromkeys(words)), last="or")
 
 
@@ -149,7 +151,7 @@ def _last(scene: Scene, draft: Draft, pet: Pet, found: list[TextRecord]) -> None
         draft.claim(
             "logged",
             EvidenceClass.RECORDED,
-            say("Last logged: {what!u}, {when}", what=known(entry.title), when=_when(scene, entry)),
+            say("Last logged: {what!u}, {when}", what=own_words(entry.title), when=_when(scene, entry)),
             cite="owner's log",
             refs=(entry.ref,),
             values=(Quantity("at", entry.at_ms or 0, "ms"),),
@@ -221,25 +223,34 @@ def last_logged(scene: Scene, question: Question, draft: Draft, pet: Pet) -> Non
     label = _label(scene, question)
     none = say("No {what} {be} logged for {pet}", what=label, be=is_or_are([label]), pet=pet)
     draft.say(NoticeKind.SHORT, none, slot="log", device="people")
-    draft.say(NoticeKind.ABSENCE, "One given without logging leaves no trace; a log entry records the next", slot="log")
+    trace = (
+        "One given without logging leaves no trace; a log entry records the next"
+        if question.metric is None
+        else "What nobody wrote down leaves no trace here"
+    )
+    draft.say(NoticeKind.ABSENCE, trace, slot="log")
 
 
 def _class_of(kind: str) -> EvidenceClass:
     return EvidenceClass.MEASURED if kind == "event" else EvidenceClass.RECORDED
 
 
+def never_twice(scene: Scene, draft: Draft) -> None:
+    """What holds of every forgotten dose: not two of them, and who can say."""
+    text = say(
+        "Don't give two to catch up; your vet{phone} can say whether a late one is right", phone=vet_phone(scene)
+    )
+    draft.say(NoticeKind.SHORT, text, slot="schedule")
+
+
 def timing(scene: Scene, question: Question, draft: Draft, pet: Pet) -> None:
     """Answer "when is it due?" and "I forgot it": the schedule as written and the last entry, no reckoning."""
     found, label = _entries(scene, question, pet), _label(scene, question)
-    draft.say(
-        NoticeKind.SHORT,
-        say("When {what} is due is for the schedule and your vet to say; here is what is on file", what=label)
-        if question.answer_class != "conservative"
-        else say(
-            "Don't give two to catch up; your vet{phone} can say whether a late one is right", phone=vet_phone(scene)
-        ),
-        slot="schedule",
-    )
+    if question.answer_class == "conservative":
+        never_twice(scene, draft)
+    else:
+        text = say("When {what} is due is for the schedule and your vet to say; here is what is on file", what=label)
+        draft.say(NoticeKind.SHORT, text, slot="schedule")
     draft.paragraph()
     _schedule(scene, question, draft, pet)
     _last(scene, draft, pet, found)

@@ -118,7 +118,7 @@ def reply(scene: Scene, question: Question, draft: Draft, *, earlier: Answer | N
         _REPLIES.get(question.intent, _refuse)(turn)
     if not draft.claims and len(draft.notices) == len(question.corrections):
         draft.say(NoticeKind.SHORT, "That can't be told from what is recorded here", slot="record")
-        draft.say(NoticeKind.NEXT, f"You can ask {CAN_ASK}")
+        draft.say(NoticeKind.NEXT, say("You can ask {what}", what=CAN_ASK))
 
 
 def _from_the_log(turn: _Turn) -> bool:
@@ -229,6 +229,26 @@ def _onset(turn: _Turn) -> None:
             periods.food_since(turn.scene, turn.draft, pet, foods[0])
         elif turn.question.metric is not None:
             periods.since_when(turn.scene, turn.question, turn.draft, pet, window)
+        else:
+            _thing_since(turn, pet)
+
+
+def _med_timing(turn: _Turn) -> None:
+    if not turn.pets() and turn.question.answer_class == "conservative":
+        medlog.never_twice(turn.scene, turn.draft)  # whoever was forgotten: that comes before asking which
+    _each_pet(turn, lambda pet: medlog.timing(turn.scene, turn.question, turn.draft, pet))
+    if not turn.pets():
+        _clarify(turn)
+
+
+def _thing_since(turn: _Turn, pet: Pet) -> None:
+    """Since when a pet has a medicine or goes to a place: from the record that dates it."""
+    found = blame.exposures(turn.scene, pet, turn.question.subjects)
+    if found:
+        blame.say_exposures(turn.scene, turn.draft, pet, found)
+        return
+    turn.draft.say(NoticeKind.SHORT, "Since when is not on file", slot="exposure", device="people")
+    turn.draft.say(NoticeKind.ABSENCE, "What nobody wrote down leaves no trace here", slot="exposure")
 
 
 def _cause(turn: _Turn) -> None:
@@ -424,9 +444,7 @@ _REPLIES: dict[str, Callable[[_Turn], None]] = {
         turn.scene, turn.question, turn.draft
     ),
     "med_safety": lambda turn: labelled.medicine_words(turn.scene, turn.question, turn.draft),
-    "med_timing": lambda turn: _each_pet(
-        turn, lambda pet: medlog.timing(turn.scene, turn.question, turn.draft, pet)
-    ),
+    "med_timing": _med_timing,
     "device_status": lambda turn: lookups.devices(turn.scene, turn.question, turn.draft),
     "provenance": lambda turn: lookups.provenance(turn.scene, turn.question, turn.draft, turn.earlier),
     "correction": lambda turn: lookups.correction(turn.draft, turn.earlier),

@@ -15,7 +15,20 @@ from gateway.model import Device, Pet
 from gateway.ontology.vocabulary import DeviceKind, Property
 from gateway.ontology.wordings import Wordings
 
-__all__ = ["Part", "Said", "being", "elsewhere", "is_or_are", "known", "said", "say", "verbatim", "within", "worded"]
+__all__ = [
+    "Part",
+    "Said",
+    "being",
+    "elsewhere",
+    "is_or_are",
+    "known",
+    "own_words",
+    "said",
+    "say",
+    "verbatim",
+    "within",
+    "worded",
+]
 
 Part = str | int | Pet | Property | DeviceKind | Device
 """What may stand in a template's place: words, a count, or a thing that has words of its own."""
@@ -72,6 +85,12 @@ def said(line: str) -> Said:
 def known(text: str) -> Said:
     """A word of the vocabulary or, where the table has none, the text as somebody entered it (a breed)."""
     return Said(text, lambda table: table.lines.get(text, text))
+
+
+def own_words(text: str) -> Said:
+    """What somebody wrote down, inside a sentence: a vocabulary word in the language, else in quotation marks."""
+    quoted = say('"{text}"', text=verbatim(text))
+    return Said(text, lambda table: table.lines.get(text) or table.lines.get(text.lower()) or worded(quoted, table))
 
 
 def elsewhere(english: str, other: Said) -> Said:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from gateway.ask.blame import counted_words, say_exposures
 from gateway.ask.causes import LAG_MS
 from gateway.ask.dated import dated_in, say_entry
-from gateway.ask.said import being
+from gateway.ask.said import Said, said, say, verbatim
 from gateway.ask.weighed import last_weighing
-from gateway.ask.wording import clock_time, day, day_range, first_upper, pronoun
+from gateway.ask.wording import clock_time, day, day_range, number
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import add_days, dates_between, local_day
 from gateway.model import Interval
@@ -57,7 +57,7 @@ def is_written(scene: Scene, question: Question, pet: Pet, observed: Property) -
 
 
 def logged_sign(
-    scene: Scene, question: Question, draft: Draft, pet: Pet, observed: Property, *, window: Window, phone: str
+    scene: Scene, question: Question, draft: Draft, pet: Pet, observed: Property, *, window: Window, phone: Said
 ) -> None:
     """Answer from the log, by what is asked: how often, when last, since when, more than before, why.
 
@@ -70,11 +70,11 @@ def logged_sign(
     if not entries:
         draft.say(
             NoticeKind.SHORT,
-            f"No {observed.owner} {being(observed.owner).removeprefix(observed.owner).strip()} logged for {pet.name}",
+            say("No {series.is} logged for {pet}", series=observed, pet=pet),
             slot=observed.id,
             device="people",
         )
-        draft.say(NoticeKind.ABSENCE, f"{_ONLY_SEEN}; to add one, log it with its day", slot=observed.id)
+        draft.say(NoticeKind.ABSENCE, say("{seen}; to add one, log it with its day", seen=_ONLY_SEEN), slot=observed.id)
     elif question.intent == "event_when":
         _say(scene, draft, pet, entries[-1:], last=True)
     elif question.intent == "onset":
@@ -87,7 +87,11 @@ def logged_sign(
         draft.paragraph()
         draft.say(
             NoticeKind.CAUTION,
-            f"Call your vet{phone} today if it keeps coming, or if {pronoun(pet)} is weak, hides or won't eat",
+            say(
+                "Call your vet{phone} today if it keeps coming, or if {pet.he} is weak, hides or won't eat",
+                phone=phone,
+                pet=pet,
+            ),
         )
 
 
@@ -114,7 +118,8 @@ def say_signs(scene: Scene, draft: Draft, pet: Pet, window: Window | None) -> No
     found.sort(key=lambda entry: (entry.at_ms or 0, entry.ref.text))
     _say(scene, draft, pet, found[-_SHOWN:])
     if len(found) > _SHOWN:
-        draft.say(NoticeKind.ABSENCE, f"{len(found) - _SHOWN} more logged before these", slot="record")
+        more = say("{count} more logged before these", count=len(found) - _SHOWN)
+        draft.say(NoticeKind.ABSENCE, more, slot="record")
 
 
 def _entries(scene: Scene, pet: Pet, observed: Property) -> list[TextRecord]:
@@ -131,8 +136,10 @@ def _within(entries: list[TextRecord], span: Interval) -> list[TextRecord]:
     return [entry for entry in entries if span.start_ms <= (entry.at_ms or 0) < span.end_ms]
 
 
-def _times(count: int) -> str:
-    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+def _times(count: int) -> Said:
+    if count in (1, 2):
+        return said("once" if count == 1 else "twice")
+    return say("{count} times", count=count)
 
 
 def _counted(
@@ -148,27 +155,33 @@ def _counted(
     inside = _within(entries, window.interval)
     dates = _dates(scene, window)
     if inside:
-        opening = f"{first_upper(being(observed.owner))} logged {_times(len(inside))} {dates}"
+        often = _times(len(inside))
+        opening = say("{series.is!u} logged {often} {dates}", series=observed, often=often, dates=dates)
     else:
-        opening = f"No {being(observed.owner)} logged {dates}"
+        opening = say("No {series.is} logged {dates}", series=observed, dates=dates)
     if changed:
         days = len(dates_between(window.first_date, window.last_date))
         first = add_days(window.first_date, -days)
         before = len(_within(entries, scene.window("BEFORE", first, add_days(window.first_date, -1)).interval))
-        span = "day" if days == 1 else f"{days} days"
-        opening = f"{opening}, {_times(before) if before else 'not once'} in the {span} before"
+        often = _times(before) if before else said("not once")
+        opening = (
+            say("{opening}, {often} in the day before", opening=opening, often=often)
+            if days == 1
+            else say("{opening}, {often} in the {days} days before", opening=opening, often=often, days=days)
+        )
     draft.say(NoticeKind.SHORT, opening, slot=None if inside else observed.id)
     _say(scene, draft, pet, inside[-_SHOWN:] or entries[-1:], last=not inside)
     if len(inside) > _SHOWN:
-        draft.say(NoticeKind.ABSENCE, f"{len(inside) - _SHOWN} more before these", slot="record")
+        more = say("{count} more before these", count=len(inside) - _SHOWN)
+        draft.say(NoticeKind.ABSENCE, more, slot="record")
     draft.say(NoticeKind.CAUTION, _ONLY_SEEN)
 
 
-def _dates(scene: Scene, window: Window) -> str:
+def _dates(scene: Scene, window: Window) -> Said:
     if window.first_date == window.last_date == scene.today:
-        return f"today ({day(window.first_date)})"
+        return say("today ({day})", day=day(window.first_date))
     if window.first_date == window.last_date:
-        return f"on {day(window.first_date, year_of=scene.today)}"
+        return say("on {day}", day=day(window.first_date, year_of=scene.today))
     return day_range(window.first_date, window.last_date, year_of=scene.today)
 
 
@@ -176,11 +189,15 @@ def _say(scene: Scene, draft: Draft, pet: Pet, entries: list[TextRecord], *, las
     """Entries latest first, each in its own words with its day and hour."""
     for entry in reversed(entries):
         at_ms = entry.at_ms or 0
-        when = f"{day(local_day(at_ms, scene.zones), year_of=scene.today)}, {clock_time(scene.local(at_ms))}"
+        date = day(local_day(at_ms, scene.zones), year_of=scene.today)
+        when = say("{day}, {clock}", day=date, clock=clock_time(scene.local(at_ms)))
+        words = verbatim(" ".join(entry.text.split()))
         draft.claim(
             "logged",
             EvidenceClass.RECORDED,
-            f"{first_upper(' '.join(entry.text.split()))} on {when}{', the last on file' if last else ''}",
+            say("{text!u} on {when}, the last on file", text=words, when=when)
+            if last
+            else say("{text!u} on {when}", text=words, when=when),
             cite="owner's log",
             refs=(entry.ref,),
             values=(Quantity("at", at_ms, "ms"),),
@@ -192,7 +209,9 @@ def _since(scene: Scene, draft: Draft, pet: Pet, observed: Property, entries: li
     """The first of the entries of the last 30 days, or the last one there is."""
     recent = [e for e in entries if (e.at_ms or 0) >= scene.now_ms - _LOOK_BACK_DAYS * 86_400_000] or entries[-1:]
     first = day(local_day(recent[0].at_ms or 0, scene.zones), year_of=scene.today)
-    opening = f"{first_upper(observed.owner)} first logged on {first}, {_times(len(recent))} up to now"
+    opening = say(
+        "{series!u} first logged on {day}, {often} up to now", series=observed, day=first, often=_times(len(recent))
+    )
     draft.say(NoticeKind.SHORT, opening)
     _say(scene, draft, pet, recent[-_SHOWN:])
     draft.say(NoticeKind.CAUTION, _ONLY_SEEN)
@@ -208,10 +227,17 @@ def _why(scene: Scene, draft: Draft, pet: Pet, observed: Property, *, entries: l
         for one in dated_in(scene, pet, Interval(began - LAG_MS, began))
         if one.entry is None or one.entry.ref not in own
     ]
-    logged = f"no device here sees {observed.owner}; it is logged {_times(len(recent))}"
-    opening = f"I can't tell why: {logged}, what is dated before it follows"
+    opening = say(
+        "I can't tell why: no device here sees {series}; it is logged {often}, what is dated before it follows",
+        series=observed,
+        often=_times(len(recent)),
+    )
     if not why:
-        opening = f"{counted_words(scene, before)} in the three weeks before {observed.owner} was first logged"
+        opening = say(
+            "{what} in the three weeks before {series} was first logged",
+            what=counted_words(scene, before),
+            series=observed,
+        )
     draft.say(NoticeKind.SHORT, opening, slot=observed.id if why else None, device="people" if why else None)
     draft.paragraph()
     _say(scene, draft, pet, recent[-_SHOWN:])
@@ -232,19 +258,24 @@ def _levels(scene: Scene, draft: Draft, pet: Pet, observed: Property, entries: l
     figures = [_FIGURE.search(entry.text) for entry in told]
     when = [day(local_day(entry.at_ms or 0, scene.zones), year_of=scene.today) for entry in told]
     if len(told) < 2:
-        opening = f"One {observed.owner} alone is on file, so whether it changed can't be told"
+        opening = say("One {series} alone is on file, so whether it changed can't be told", series=observed)
     elif figures[0] is None or figures[1] is None or figures[0][2] != figures[1][2]:
-        opening = "What is on file can't be compared as it is written"
+        opening = said("What is on file can't be compared as it is written")
     else:
         first, second = (float(found[1].replace(",", ".")) for found in figures if found is not None)
-        gap, unit = second - first, f" {figures[0][2]}" if figures[0][2] else ""
-        opening = (
-            f"The same on {when[1]} as on {when[0]}, as logged"
-            if gap == 0
-            else f"{abs(gap):.2f}".rstrip("0").rstrip(".")
-            + f"{unit} {'more' if gap > 0 else 'less'} on {when[1]} than on {when[0]}, as logged"
-        )
+        opening = _lies_between(second - first, figures[0][2], when)
     draft.say(NoticeKind.SHORT, opening, slot=observed.id if len(told) < 2 else None)
     _say(scene, draft, pet, told)
     if observed.id == "weight":
         draft.say(NoticeKind.CAUTION, "Two weights say little about a trend: weigh on the same scale once a week")
+
+
+def _lies_between(gap: float, unit: str | None, when: list[Said]) -> Said:
+    """How much the later reading is above or below the earlier one."""
+    first, second = when
+    if gap == 0:
+        return say("The same on {second} as on {first}, as logged", second=second, first=first)
+    size = say("{figure} {unit}", figure=number(abs(gap), 2), unit=verbatim(unit)) if unit else number(abs(gap), 2)
+    if gap > 0:
+        return say("{size} more on {second} than on {first}, as logged", size=size, second=second, first=first)
+    return say("{size} less on {second} than on {first}, as logged", size=size, second=second, first=first)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gateway.ask.said import Said, known, say, verbatim
+from gateway.ask.said import Said, elsewhere, known, say, verbatim
 from gateway.ask.wording import day
 from gateway.dialogue import EvidenceClass
 from gateway.measure.days import local_day
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "as_said",
+    "asked_words",
     "cite",
     "class_of",
     "dated_by",
@@ -127,6 +128,20 @@ def subject_words(scene: Scene, question: Question) -> tuple[tuple[str, ...], ..
         if kind in ("src", "event"):
             continue
         found.append(fold_alias(names.get(subject, name.replace("_", " "))))
+    return tuple(found)
+
+
+def asked_words(scene: Scene, question: Question) -> tuple[Said, ...]:
+    """What was asked about: in English by the vocabulary's words, elsewhere by the asker's own where they stand."""
+    names = scene.reader.vertex_labels()
+    found = []
+    for subject in question.subjects:
+        kind, _, name = subject.partition(":")
+        if kind in ("src", "event"):
+            continue
+        plain = " ".join(fold_alias(names.get(subject, name.replace("_", " "))))
+        own = next((mention.text for mention in question.mentions if mention.target == subject), None)
+        found.append(known(plain) if own is None else elsewhere(plain, verbatim(own)))
     return tuple(found)
 
 
