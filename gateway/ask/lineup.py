@@ -12,7 +12,7 @@ from gateway.ask.blame import exposures, thing_words
 from gateway.ask.change import figure_claim, not_captured, verdict_words
 from gateway.ask.dated import entries_of, say_entry
 from gateway.ask.figures import cite_of, compare_window
-from gateway.ask.said import Part, Said, say, verbatim
+from gateway.ask.said import Part, Said, elsewhere, say, verbatim
 from gateway.ask.wording import amount, count_word, day_range, joined, percent, whose
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import add_days, local_day, night_interval
@@ -74,7 +74,9 @@ def lines_up(scene: Scene, question: Question, draft: Draft, pet: Pet) -> None:
         draft.say(NoticeKind.CAUTION, "That is one change, so one observation; whatever else changed then fits as well")
 
 
-def _beside_one_day(scene: Scene, draft: Draft, pet: Pet, observed: Property, *, entry: TextRecord, thing: str) -> None:
+def _beside_one_day(
+    scene: Scene, draft: Draft, pet: Pet, observed: Property, *, entry: TextRecord, thing: Said
+) -> None:
     """What was measured on the one day (of an evening: the night) of a thing that was written down once."""
     at_ms = entry.at_ms or 0
     date = local_day(at_ms, scene.zones)
@@ -84,14 +86,18 @@ def _beside_one_day(scene: Scene, draft: Draft, pet: Pet, observed: Property, *,
         span = night_interval(date, scene.zones)
         window = Window(f"NIGHT:{date}", Interval(span.start_ms, min(span.end_ms, scene.now_ms)), date, date)
     figure = compare_window(scene, pet, observed, window)
-    when = f"{'the night' if evening else 'the day'} of {thing.removeprefix('the ')}"
+    of = elsewhere(thing.removeprefix("the "), thing)
+    when = say("the night of {thing}", thing=of) if evening else say("the day of {thing}", thing=of)
     if figure is None or figure.measured.comparison.now is None:
-        draft.say(NoticeKind.SHORT, f"I can't tell: {when} was not recorded", slot=observed.id)
+        draft.say(NoticeKind.SHORT, say("I can't tell: {when} was not recorded", when=when), slot=observed.id)
     else:
-        draft.say(
-            NoticeKind.SHORT,
-            f"{when[:1].upper()}{when[1:]}: {observed.owner} {verdict_words(figure)}, which proves no link",
+        text = say(
+            "{when!u}: {series} {verdict}, which proves no link",
+            when=when,
+            series=observed,
+            verdict=verdict_words(figure),
         )
+        draft.say(NoticeKind.SHORT, text)
     draft.paragraph()
     say_entry(scene, draft, entry)
     if figure is not None:

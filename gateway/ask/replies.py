@@ -30,7 +30,7 @@ from gateway.ask import (
 )
 from gateway.ask.answer import EXPLAINED_WORDS
 from gateway.ask.explain import explain_change
-from gateway.ask.said import say, verbatim
+from gateway.ask.said import Said, say, verbatim
 from gateway.ask.times import Calendar, window_of
 from gateway.ask.wording import joined
 from gateway.dialogue import EvidenceClass, NoticeKind
@@ -375,17 +375,20 @@ def _select_pets(turn: _Turn) -> None:
     periods.select_pets(turn.scene, turn.question, turn.draft, turn.pets(), turn.window())
 
 
-_JUDGED = {
-    "well": "No record can say whether {name} is well or will be; this is what the devices measured",
-    "better": "No record can say whether {name} is better; this is what the devices measured",
-    "feels": "How {name} feels no record can say; this is what the devices measured",
-    "in_pain": "No device here sees pain, so no record can say whether {name} is in any",
+_JUDGED: dict[str, Callable[[Pet], Said]] = {
+    "well": lambda pet: say(
+        "No record can say whether {pet} is well or will be; this is what the devices measured", pet=pet
+    ),
+    "better": lambda pet: say("No record can say whether {pet} is better; this is what the devices measured", pet=pet),
+    "feels": lambda pet: say("How {pet} feels no record can say; this is what the devices measured", pet=pet),
+    "in_pain": lambda pet: say("No device here sees pain, so no record can say whether {pet} is in any", pet=pet),
 }
 """What is said first where a judgement is asked for, by the rule that read it."""
 
 
 def _judged(turn: _Turn, pet: Pet) -> str:
-    return _JUDGED.get(turn.question.rule, "").format(name=pet.name)
+    words = _JUDGED.get(turn.question.rule)
+    return "" if words is None else words(pet)
 
 
 def _overview(turn: _Turn) -> None:
@@ -396,8 +399,11 @@ def _overview(turn: _Turn) -> None:
         lambda pet: periods.overview(turn.scene, turn.draft, pet, window, judged=_judged(turn, pet), happened=asked),
     )
     if turn.question.rule in _JUDGED:
-        vet = f"your vet{advice.vet_phone(turn.scene)}"
-        turn.draft.say(NoticeKind.CAUTION, f"What you see yourself counts for more; when in doubt, call {vet}")
+        text = say(
+            "What you see yourself counts for more; when in doubt, call your vet{phone}",
+            phone=advice.vet_phone(turn.scene),
+        )
+        turn.draft.say(NoticeKind.CAUTION, text)
 
 
 def _need_vet(turn: _Turn) -> None:
