@@ -192,7 +192,8 @@ class AdjacencyReads:
         both_ways = [end for one, other in pairs for end in ((one, other), (other, one))]
         for way, row, ref in self._db.execute(
             "SELECT p.key, e.record, r.ref FROM json_each(:pairs) p "
-            "CROSS JOIN vertex t ON t.name = p.value ->> 0 CROSS JOIN vertex h ON h.name = p.value ->> 1 "
+            "CROSS JOIN vertex t ON t.name = json_extract(p.value, '$[0]') "
+            "CROSS JOIN vertex h ON h.name = json_extract(p.value, '$[1]') "
             "CROSS JOIN edge e ON e.tail = t.id AND e.head = h.id CROSS JOIN record r ON r.id = e.record",
             {"pairs": json.dumps(both_ways)},
         ):
