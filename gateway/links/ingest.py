@@ -150,13 +150,11 @@ def store_readings(tx: Transaction, readings: tuple[Reading, ...], *, rollups: R
     counted.update(dict.fromkeys(COUNTERS, 0))
     counted["messages"] = len(readings)
     counted["retained_events"] = sum(reading.retained for reading in readings)
-    counted["dead_letters"] = tx.add_dead_letters(letter for reading in readings for letter in reading.letters)
     placed = place(tx, readings)
-    counted["dead_letters"] += tx.add_dead_letters(placed.letters)
+    counted["dead_letters"] = tx.add_dead_letters((*placed.unreadable, *placed.letters))
     outcome.touched = placed.touched
     outcome.facts_changed = any(frame.kind == "food_set" for frame in placed.new)
-    heard_again = sum(len(reading.frames) for reading in readings) - len(placed.new)
-    counted["records_known"] = heard_again - len(placed.letters)
+    counted["records_known"] = placed.heard - len(placed.new) - len(placed.letters)
     counted["records_redated"] = placed.redated
     new = placed.new
     if any(reading.claim is not None for reading in readings):

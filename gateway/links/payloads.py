@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gateway.links.profileset import Claim
 
 __all__ = [
+    "WRAP_MS",
     "Reading",
     "as_frame",
     "dated_frame",
@@ -34,6 +35,8 @@ __all__ = [
 
 URGENT_KINDS = frozenset({wire.MEAL, wire.MARK_REQUEST})
 """Committed at once (CONTRACTS, Commit): what an owner waits for, what a device waits for."""
+WRAP_MS = 1 << 32
+"""Where an uptime of 32 bits begins again at 0: after 49.7 days."""
 _RAW_LIMIT_BYTES = 262_144
 """Kept of an unreadable message: all that Wire 1 allows sixteen times over, not a full SD card."""
 _FALL_MG = 25_000
@@ -121,23 +124,31 @@ def dead_letter(
     )
 
 
-def _objection(kind: int, uptime_ms: int, values: tuple[int | str, ...], *, latest_ms: int) -> str | None:
+def _objection(
+    kind: int, uptime_ms: int, values: tuple[int | str, ...], *, latest_ms: int, wraps: bool = False
+) -> str | None:
     """What cannot be about a record whose fields are each within bounds, or None."""
-    if uptime_ms > latest_ms or uptime_ms > UPTIME_MAX_MS:
+    wrapped = wraps and uptime_ms < WRAP_MS and uptime_ms - latest_ms > WRAP_MS // 2
+    if uptime_ms > UPTIME_MAX_MS or (uptime_ms > latest_ms and not wrapped):
         return f"its uptime must be at most {latest_ms} ms (when it was sent), is {uptime_ms} ms"
     if kind == wire.MEAL:
         began_ms = _field(wire.MEAL, values, "began_ms")
+        if wraps and began_ms < WRAP_MS:
+            began_ms = uptime_ms - (uptime_ms - began_ms) % WRAP_MS
         if not began_ms <= uptime_ms <= began_ms + 2 * wire.DAY_MS:
             return f"a meal must have begun within two days before {uptime_ms} ms, began at {began_ms} ms"
     return None
 
 
-def read_payload(raw: RawFrame, *, retained: bool = False) -> Reading:
+def read_payload(raw: RawFrame, *, retained: bool = False, wraps: bool = False) -> Reading:
     """Read one message; never raises for its bytes.
 
     Where the header can be read every record of the message is either a frame or a dead
     letter with its seq, so that the mark moves over it; else there is one dead letter for the
     whole message and the mark waits.
+
+    ``wraps`` says that the device's uptime began again at 0 after 32 bits: a record may then lie
+    that far after its own message (`gateway.links.unwrapping`).
     """
     if not _is_device_id(raw.device):
         detail = f"a device id must be 1 to 32 of a-z 0-9 _ -, is {raw.device!r}"
@@ -164,7 +175,7 @@ def read_payload(raw: RawFrame, *, retained: bool = False) -> Reading:
     frames: list[Frame] = []
     urgent, lowest_held = False, None
     for seq, kind, uptime_ms, values in message.records:
-        objection = _objection(kind, uptime_ms, values, latest_ms=latest_ms)
+        objection = _objection(kind, uptime_ms, values, latest_ms=latest_ms, wraps=wraps)
         if objection is not None:
             detail = f"record {seq} of boot {boot}: {objection}"
             letters.append(dead_letter(raw, "out_of_range", detail, boot=boot, seq=seq, payload=raw.payload))

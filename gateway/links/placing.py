@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from firmware_bridge import wire
 from gateway.links.dating import CLOCK_KNOWN_MS, DRIFT_PER_MS, BootClock, Dated, Heard, is_plausible_wall
 from gateway.links.payloads import Reading, as_frame, dated_frame, dead_letter, frame_ref, heard_ms
+from gateway.links.unwrapping import carried_on, may_have_wrapped
 from gateway.store.transaction import Transaction
 from gateway.stored import BootRow, DatedFrame, DeadLetter
 
@@ -37,13 +39,16 @@ class Touched:
 @dataclass(frozen=True, slots=True)
 class Placed:
     """What placing did: the rows that are new, how many old ones moved, the time they touch, and the
-    records under whose number another one is stored.
+    records that are none: unreadable, or under a number that another one has.
     """
 
     new: tuple[DatedFrame, ...]
     redated: int
     touched: Touched
     letters: tuple[DeadLetter, ...] = ()
+    unreadable: tuple[DeadLetter, ...] = ()
+    heard: int = 0
+    """Records that were read, new or not."""
 
 
 _AHEAD_MS = 86_400_000
@@ -79,10 +84,21 @@ class _Clocks:
         return self.of_boot.get(boot, _UNHEARD)
 
 
-def _learn(tx: Transaction, device: str, readings: list[Reading]) -> _Clocks:
-    """Take in what a batch says about the clocks of one device's boots."""
-    spoken = {reading.header.boot for reading in readings if reading.header is not None}
-    clocks = _clocks(tx, device, only=tuple(sorted(spoken)))  # a device may have had a thousand boots
+def _carried_on(tx: Transaction, device: str, readings: list[Reading], clocks: dict[int, BootClock]) -> list[Reading]:
+    """The messages, those of a boot whose uptime began again carried on."""
+    found = []
+    for reading in readings:
+        header = reading.header
+        clock = _UNHEARD if header is None else clocks.get(header.boot, _UNHEARD)
+        if header is None or not may_have_wrapped(reading, clock):
+            found.append(reading)
+        else:
+            found.append(carried_on(reading, clock, partial(tx.uptime_up_to, device, header.boot)))
+    return found
+
+
+def _learn(tx: Transaction, device: str, readings: list[Reading], clocks: dict[int, BootClock]) -> _Clocks:
+    """Take in what a batch says about the clocks of one device's boots, of which ``clocks`` is known."""
     heard: dict[int, list[Heard]] = defaultdict(list)
     for reading in readings:
         header = reading.header
@@ -238,13 +254,24 @@ def place(tx: Transaction, readings: tuple[Reading, ...]) -> Placed:
     touched = Touched()
     new: list[DatedFrame] = []
     letters: list[DeadLetter] = []
-    redated = 0
+    redated = heard = 0
     by_device: dict[str, list[Reading]] = defaultdict(list)
+    unreadable: list[DeadLetter] = []
     for reading in readings:
-        if reading.frames:
+        if reading.header is None:
+            unreadable += reading.letters
+        else:
             by_device[reading.raw.device].append(reading)
-    for device, own in sorted(by_device.items()):
-        clocks = _learn(tx, device, own)
+    for device, raw in sorted(by_device.items()):
+        spoken = {reading.header.boot for reading in raw if reading.header is not None}
+        known_clocks = _clocks(tx, device, only=tuple(sorted(spoken)))  # a device may have had a thousand boots
+        told = _carried_on(tx, device, raw, known_clocks)
+        unreadable += (letter for reading in told for letter in reading.letters)
+        own = [reading for reading in told if reading.frames]
+        heard += sum(len(reading.frames) for reading in own)
+        if not own:
+            continue
+        clocks = _learn(tx, device, own, known_clocks)
         _move(tx, clocks.moved, touched)
         dated = list(_dated(own, clocks))
         stored = tx.add_frames(dated)
@@ -261,7 +288,7 @@ def place(tx: Transaction, readings: tuple[Reading, ...]) -> Placed:
             narrowed = _bracketed(tx, device, clocks, now_ms=max(reading.raw.received_ms for reading in own))
             _move(tx, narrowed, touched)
             redated += sum(row.ref not in known for row in narrowed)
-    return Placed(tuple(new), redated, touched, tuple(letters))
+    return Placed(tuple(new), redated, touched, tuple(letters), tuple(unreadable), heard)
 
 
 def _taken(tx: Transaction, readings: list[Reading]) -> Iterator[DeadLetter]:

@@ -141,6 +141,14 @@ class DeliveryReads:
         ).fetchone()
         return found is not None
 
+    def uptime_up_to(self, device: str, boot: int, seq: int) -> int | None:
+        """The stored uptime (ms) of the record with that number, else of the nearest lower one, or None."""
+        row = self._db.execute(
+            "SELECT uptime_ms FROM frame WHERE device = ? AND boot = ? AND seq <= ? ORDER BY seq DESC LIMIT 1",
+            (device, boot, seq),
+        ).fetchone()
+        return None if row is None else int(row[0])
+
     def last_record(self) -> int:
         """The row id of the record row written last; whatever is written later has a higher one."""
         return int(self._db.execute("SELECT coalesce(max(id), 0) FROM record").fetchone()[0])
