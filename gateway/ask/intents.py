@@ -192,7 +192,8 @@ def _against_past(f: Facts) -> bool:
 
 def _perfect(f: Facts) -> bool:
     """Whether it is "how long has ... been", not "how long did": the state still lasts."""
-    words = {token.text for token in f.linked.tokens}
+    aside = {i for first, last in f.linked.cues.get("wrapper", ()) for i in range(first, last)}
+    words = {token.text for i, token in enumerate(f.linked.tokens) if i not in aside}  # "how long did you say ..."
     closed = f.linked.language.words
     return bool(words & closed["lasting"]) and not words & closed["past"]
 

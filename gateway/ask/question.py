@@ -373,6 +373,8 @@ def _subjects(facts: Facts, household: Household, intent: str, danger: safety.Da
         found.update(linked.targets("food") if danger.carrier else ())
     if intent in {"exposure", "triage"} or (danger is not None and intent in {"food_ok", "med_safety"}):
         found = {target for target in found if danger is None or not _shadowed(target, danger)}
+    if intent == "food_ok" and len([target for target in found if target.startswith(("food:", "ing:"))]) > 1:
+        found.discard("food:treat")  # "a carrot as a snack"
     if len([target for target in found if target.startswith("med:")]) > 1:
         found.discard("med:medicine")
     if intent == "record_lookup" and found & {"med:vaccine"}:
