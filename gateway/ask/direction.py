@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gateway.ask.intents import Facts
     from gateway.ask.linking import Linked, MetricHit
 
-__all__ = ["direction_of", "spoken_direction"]
+__all__ = ["direction_of", "is_part_of", "spoken_direction"]
 
 _NO_DIRECTION = frozenset({
     "quantity", "event_check", "event_when", "normal_check", "compare_pets", "record_lookup", "device_status",
@@ -57,7 +57,7 @@ def spoken_direction(linked: Linked, metric: MetricHit) -> str | None:
     """The direction a text itself gives a measured word; None where it gives none."""
     worse = tables.load().properties[metric.property].worse
     meaning = {"worse": worse, "better": _OPPOSITE.get(worse)}
-    said = [row for row in linked.directions if not _same_place(metric, *row)]
+    said = [row for row in linked.directions if not is_part_of(metric, *row)]
     if metric.direction is not None:
         return _OPPOSITE[metric.direction] if _turned(metric, said) else metric.direction
     if any(way == "same" and not _denied(first, said) for first, _, way in said):
@@ -73,14 +73,19 @@ def spoken_direction(linked: Linked, metric: MetricHit) -> str | None:
     return next((way for way in found if way is not None), None)
 
 
-def _same_place(metric: MetricHit, first: int, last: int, way: str) -> bool:
-    """Whether a direction word is only part of what is measured; "better nights" says both."""
-    return metric.first < last and first < metric.last and way not in {"better", "worse"}
+def is_part_of(metric: MetricHit, first: int, last: int, way: str) -> bool:
+    """Whether a direction word is only part of what is measured.
+
+    "Better nights" says both, and so does what reaches around it ("isn't eating like before").
+    """
+    around = first <= metric.first and metric.last <= last and last - first > metric.last - metric.first
+    return metric.first < last and first < metric.last and not around and way not in {"better", "worse"}
 
 
 def _denied(first: int, said: Iterable[tuple[int, int, str]]) -> bool:
-    """Whether "not as ..." stands before ("not as playful as he used to be")."""
-    return any(way == "down" and start < first and first - last <= _NEAR for start, last, way in said)
+    """Whether a "not" stands before ("not as playful as he used to be", "isn't eating like before")."""
+    downs = (row for row in said if row[2].removeprefix("weak_") == "down")
+    return any(start < first and first - last <= _NEAR for start, last, _ in downs)
 
 
 def _turned(metric: MetricHit, said: Iterable[tuple[int, int, str]]) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gateway.ask.direction import spoken_direction
+from gateway.ask.direction import is_part_of, spoken_direction
 from gateway.ask.linking import Linked, MetricHit
 from gateway.ask.subjects import Who
 from gateway.ontology import load as tables
@@ -51,8 +51,10 @@ class Facts:
         hit = self.metric
         if hit is not None and hit.direction is not None:
             return True
-        said = ((first, last) for first, last, way in self.linked.directions if not way.startswith("weak"))
-        return any(hit is None or last <= hit.first or hit.last <= first for first, last in said)
+        return any(
+            not way.startswith("weak") and (hit is None or not is_part_of(hit, first, last, way))
+            for first, last, way in self.linked.directions
+        )
 
     @property
     def wh(self) -> bool:
@@ -144,8 +146,18 @@ def _asks_contents(f: Facts) -> bool:
     named = f.mentions("own_food", "ing", "food") or f.has("current_food", "new_food", "old_food")
     named = named or (f.who.named and f.has("food_noun"))
     lasting = f.has("since_when") or (f.has("how_long") and f.who.named)
+    contain = f.has("contain") or (f.yes_no and f.has("food_noun") and _stands_in(f))
     moved = f.metric is not None and f.metric.direction is not None
-    return named and f.has("contain") and f.measured in {None, "intake"} and not (f.windows or lasting or moved)
+    return named and contain and f.measured in {None, "intake"} and not (f.windows or lasting or moved)
+
+
+_IN = frozenset({"in", "im", "en"})
+
+
+def _stands_in(f: Facts) -> bool:
+    """Whether a thing is asked for in something: "Is beef in Luna's food?"."""
+    mentions = zip(f.linked.spans, f.linked.mentions, strict=True)
+    return any(m.kind in {"ing", "food"} and f.linked.word(last) in _IN for (_, last), m in mentions)
 
 
 def _gets_thing(f: Facts) -> bool:
@@ -172,7 +184,8 @@ def _asks_onset(f: Facts) -> bool:
     first = f.moved and any(token.text == "first" for token in f.linked.tokens)
     turned = f.moved and not f.has("most", "last")
     gone = f.metric is not None and f.metric.direction is not None and not f.has("last")
-    begun = f.has("when") and (f.has("start") or first or gone or turned) and f.starts("when", within=3)
+    switched = f.subject_food and f.has("start", "switch_verb", "getting") and not f.has("last", "most")
+    begun = f.has("when") and (f.has("start") or first or gone or turned or switched) and f.starts("when", within=3)
     return about and (f.has("since_when") or lasting or begun)
 
 
@@ -251,6 +264,8 @@ def _looks_up(f: Facts) -> bool:
         return True
     if f.has("age") and f.who.named:
         return True
+    if "topic:food_allergy" in f.linked.targets("topic") and f.who.named and f.thing and f.yes_no and not _measured(f):
+        return True  # "does he react to tuna"
     if f.mentions("cond") and f.who.pets and f.measured is None and (f.yes_no or f.has("record", "how_much", "which")):
         return True
     if f.mentions("src") and f.has("record", "last", "how_much"):

@@ -184,6 +184,7 @@ def link(text: str, reader: Reader, calendar: Calendar, *, hint: str | None = No
     meals = [(m.first, m.last) for m in language.metrics.find_in(text, corrected) if m.last - m.first > 1]
     chosen = tuple((m, r) for m, r in chosen if r.kind not in {"food", "ing"} or not _inside(m, meals))
     covered = {index for match, _ in chosen for index in range(match.first, match.last)}
+    times = _with_since_a_food(times, corrected, language, cues=cues, chosen=chosen)
     events = _events_in(text, corrected, language)
     blocked = {i for first, last, _ in events for i in range(first, last)}
     blocked |= {i for span in times if span.event for i in range(span.first, span.last)}
@@ -302,6 +303,32 @@ def _with_the_other_period(
     return times
 
 
+_SINCE_WORDS = 5
+"""Words from "since" to a food's name: "since we have her on Acme"."""
+
+
+def _with_since_a_food(
+    times: tuple[TimeSpan, ...],
+    tokens: Sequence[Token],
+    language: Language,
+    *,
+    cues: Mapping[str, tuple[tuple[int, int], ...]],
+    chosen: Sequence[tuple[Match, Reading]],
+) -> tuple[TimeSpan, ...]:
+    """The spans, and "since she gets Acme": since that food began, which the records know."""
+    taken = {i for span in times for i in range(span.first, span.last)}
+    taken |= {i for first, last in cues.get("since_when", ()) for i in range(first, last)}
+    for match, reading in chosen:
+        if reading.kind != "own_food":
+            continue
+        for index in range(max(0, match.first - _SINCE_WORDS), match.first):
+            found = language.times.joints.at(tokens, index) if index not in taken else ()
+            if any(one.target == "since" for _, readings in found for one in readings):
+                since = TimeSpan(index, match.last, "SINCE:food_change", None, "food_change")
+                return tuple(sorted((*times, since), key=lambda span: span.first))
+    return times
+
+
 # --- mentions -------------------------------------------------------------------------------
 
 _HIDDEN = frozenset({"ing", "food", "med", "harmless"})
@@ -353,7 +380,8 @@ def _choose(
 
     1. "Max 10 kg" is a limit. 2. A place's name after at, to, from, unless a thing of the pet
     follows ("at Bella's bowl"). 3. A pet's name that is also a thing is the thing after an
-    article, or as what another pet eats. 4. Household before vocabulary, in ``_ORDER``.
+    article, or as what another pet eats. 4. An animal that is also eaten is the animal after an
+    article. 5. Household before vocabulary, in ``_ORDER``.
     """
     index, count = place
     word = tokens[index].text
@@ -372,8 +400,13 @@ def _choose(
     if "pet" in by_kind and things:
         other_pet = any(reading.kind == "pet" for _, reading in before)
         eaten = other_pet and any(last == index for name in ("eat_ask", "contact") for _, last in cues.get(name, ()))
-        if lead in reader.words["articles"] or eaten or _judged_for(tokens, index + count, cues):
+        owner = count == 1 and word.endswith("'s")  # "the cause of Ginger's itching"
+        if not owner and (lead in reader.words["articles"] or eaten or _judged_for(tokens, index + count, cues)):
             by_kind.pop("pet")
+    if "ing" in by_kind and by_kind.keys() & {"species", "species_plural"}:  # "a rabbit" lives, "rabbit" is eaten
+        pointed = any(last == index for name in ("definite", "kind_of", "both") for _, last in cues.get(name, ()))
+        lives = "species_plural" in by_kind or (pointed and lead != "any")
+        by_kind.pop("ing" if lives else "species")
     for kind in (*_ORDER, *_THING_ORDER):
         if kind in by_kind:
             return by_kind[kind][0]

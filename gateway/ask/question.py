@@ -362,7 +362,7 @@ def _subjects(facts: Facts, household: Household, intent: str, danger: safety.Da
         found.update(danger.signs)
     if "own_med_contact" in kinds and danger is not None and not danger.toxins:
         found.update(linked.targets("own_med", "med"))
-    if "ing_allergy" in kinds and "cond:allergy" in found:
+    if "ing_allergy" in kinds and ("cond:allergy" in found or "topic:food_allergy" in linked.targets("topic")):
         found.update(linked.targets("ing"))
     spoken = not linked.events or linked.has("new_food", "old_food")
     if "food_word" in kinds and spoken and not found & {*linked.targets("own_food", "food", "ing")}:
@@ -441,6 +441,8 @@ def _window(
     dated = [span for span in spans if span.label not in {"NIGHT", "NEXT"} and not span.around]
     if intent == "onset":  # "how long has he been on it now"
         dated = [span for span in dated if span.label not in {"NOW", "RECENT"}]
+    if intent == "event_when":  # "how long is it since the last flea treatment" asks for that date
+        dated = [span for span in dated if span.event is None]
     if intent == "trend":  # "is he calmer now" is of these days
         dated = [span for span in dated if span.label != "NOW"]
     asks_next = facts.has("due") or facts.linked.starts("when", within=1)
