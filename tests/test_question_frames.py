@@ -101,6 +101,7 @@ def test_no_rule_of_the_list_is_dead_or_named_twice():
         "How many pets do I have?", "Is Max in pain?", "Is Max happy?", "Does Luna get any grain?",
         "Luna isn't eating", "What about Max's increased scratching?", "Tell me about Max",
         "Max has been sleeping",
+        "When did we change food?",
     ]  # fmt: skip
     fired = {ask(text).rule for text in texts}
     assert {rule.name for rule in RULES} - fired <= RARE

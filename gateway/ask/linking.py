@@ -8,10 +8,11 @@ order, never by a score. Never reads a clock or a database.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
+from gateway.ask.cues import Spans, by_cue, outside_measured, outside_names
 from gateway.ask.spelled import respelled, spelled_out
 from gateway.ask.times import Calendar, TimeSpan, read_times, window_of
 from gateway.dialogue import Mention
@@ -57,7 +58,7 @@ class Linked:
     language: Language
     mentions: tuple[Mention, ...]
     spans: tuple[tuple[int, int], ...]
-    cues: Mapping[str, tuple[tuple[int, int], ...]]
+    cues: Spans
     metrics: tuple[MetricHit, ...]
     directions: tuple[tuple[int, int, str], ...]
     times: tuple[TimeSpan, ...]
@@ -178,9 +179,9 @@ def link(text: str, reader: Reader, calendar: Calendar, *, hint: str | None = No
     near, corrected, corrections = respelled(tokens, reader, language)
     times = _with_the_other_period(read_times(corrected, language.times, calendar), corrected, language, calendar)
     frames = language.frames.find(text, corrected)
-    cues = _by_cue(language.cues.every_in(text, corrected), frames)
+    cues = by_cue(language.cues.every_in(text, corrected), frames)
     chosen = _things_in(text, corrected, reader, cues)
-    cues = _outside_names(cues, chosen)
+    cues = outside_names(cues, chosen)
     meals = [(m.first, m.last) for m in language.metrics.find_in(text, corrected) if m.last - m.first > 1]
     chosen = tuple((m, r) for m, r in chosen if r.kind not in {"food", "ing"} or not _inside(m, meals))
     covered = {index for match, _ in chosen for index in range(match.first, match.last)}
@@ -195,19 +196,15 @@ def link(text: str, reader: Reader, calendar: Calendar, *, hint: str | None = No
     metrics = _metrics_in(text, corrected, language, frames, blocked)
     spent = blocked | {i for hit in metrics for i in range(hit.first, hit.last)}
     directions = _directions_in(text, corrected, language, frames, blocked)
-    cues = _outside(cues, metrics)
-    toxins = _toxins_in(text, tokens, reader, language=language, cues=cues, chosen=chosen)
+    cues = outside_measured(cues, metrics)
+    seen = partial(_danger_words, text, reader, language=language, cues=cues, chosen=chosen)
+    toxins, signs = seen(tokens)
+    near_misses: tuple[tuple[str, str], ...] = ()
+    if near != tokens and (careful := seen(near)) != (toxins, signs):
+        near_misses = tuple((a.text, b.text) for a, b in zip(tokens, near, strict=True) if a.text != b.text)
+        toxins, signs = careful
     poisons = {i for first, last, _ in toxins for i in range(first, last)}
     chosen = tuple((m, r) for m, r in chosen if r.kind not in _HIDDEN or m.first not in poisons)
-    hosts = _hosts(reader.household, chosen)
-    signs = reader.hazards.signs_in(text, tokens, hosts=hosts)
-    near_misses: tuple[tuple[str, str], ...] = ()
-    if near != tokens:
-        more_toxins = _toxins_in(text, near, reader, language=language, cues=cues, chosen=chosen)
-        more_signs = reader.hazards.signs_in(text, near, hosts=hosts)
-        if more_toxins != toxins or more_signs != signs:
-            near_misses = tuple((a.text, b.text) for a, b in zip(tokens, near, strict=True) if a.text != b.text)
-            toxins, signs = more_toxins, more_signs
     used = covered | {i for spans in cues.values() for a, b in spans for i in range(a, b)}
     used |= {i for span in times for i in range(span.first, span.last)} | spent
     unmatched = tuple(
@@ -239,7 +236,7 @@ def link(text: str, reader: Reader, calendar: Calendar, *, hint: str | None = No
 # --- where the question begins ----------------------------------------------------------------
 
 
-def opening(tokens: Sequence[Token], cues: Mapping[str, tuple[tuple[int, int], ...]], first: int, last: int) -> int:
+def opening(tokens: Sequence[Token], cues: Spans, first: int, last: int) -> int:
     """The first token of ``[first, last)`` that does not only lead up to the question ("ok so do you know")."""
     at = first
     while at < last:
@@ -312,7 +309,7 @@ def _with_since_a_food(
     tokens: Sequence[Token],
     language: Language,
     *,
-    cues: Mapping[str, tuple[tuple[int, int], ...]],
+    cues: Spans,
     chosen: Sequence[tuple[Match, Reading]],
 ) -> tuple[TimeSpan, ...]:
     """The spans, and "since she gets Acme": since that food began, which the records know."""
@@ -343,9 +340,7 @@ def _is_solid(reading: Reading) -> bool:
     return reading.kind in {"pet", "own_food", "own_med", "device", "place", "person", "topic", "med", "ing", "food"}
 
 
-def _things_in(
-    text: str, tokens: Sequence[Token], reader: Reader, cues: Mapping[str, tuple[tuple[int, int], ...]]
-) -> tuple[tuple[Match, Reading], ...]:
+def _things_in(text: str, tokens: Sequence[Token], reader: Reader, cues: Spans) -> tuple[tuple[Match, Reading], ...]:
     """Longest matches over all lexicons, each with the one reading its place allows."""
     found: list[tuple[Match, Reading]] = []
     index = 0
@@ -373,7 +368,7 @@ def _choose(
     place: tuple[int, int],
     readings: set[Reading],
     *,
-    cues: Mapping[str, tuple[tuple[int, int], ...]],
+    cues: Spans,
     before: Sequence[tuple[Match, Reading]],
 ) -> Reading | None:
     """One reading by place in the sentence: the stated order of preference.
@@ -413,7 +408,7 @@ def _choose(
     return min((r for rows in by_kind.values() for r in rows), default=None)
 
 
-def _judged_for(tokens: Sequence[Token], end: int, cues: Mapping[str, tuple[tuple[int, int], ...]]) -> bool:
+def _judged_for(tokens: Sequence[Token], end: int, cues: Spans) -> bool:
     """Whether "... ok for", "... toxic to" follows: then the word before is a thing, no pet."""
     tails = {"for", "to", "fur", "para"}
     return any(
@@ -437,25 +432,6 @@ def _hosts(household: Household, chosen: Sequence[tuple[Match, Reading]]) -> fro
 # --- cues, measured words, directions -------------------------------------------------------
 
 
-def _by_cue(matches: Iterable[Match], frames: Sequence[FrameHit]) -> Mapping[str, tuple[tuple[int, int], ...]]:
-    """Cue classes with their places; a longer phrase in which the words mean something else takes them away."""
-    found: dict[str, set[tuple[int, int]]] = {}
-    unless: dict[str, list[tuple[int, int]]] = {}
-    for match in matches:
-        for reading in match.readings:
-            if reading.kind == "unless":
-                unless.setdefault(reading.target, []).append((match.first, match.last))
-            else:
-                found.setdefault(reading.target, set()).add((match.first, match.last))
-    for hit in frames:
-        if hit.kind == "cue":
-            found.setdefault(hit.target, set()).add((hit.first, hit.last))
-    for name, longer in unless.items():
-        spans = found.get(name, set())
-        found[name] = {(a, b) for a, b in spans if not any(first <= a and b <= last for first, last in longer)}
-    return {name: tuple(sorted(s, key=lambda span: (span[0], -span[1]))) for name, s in found.items() if s}
-
-
 def _metrics_in(
     text: str, tokens: Sequence[Token], language: Language, frames: Sequence[FrameHit], blocked: set[int]
 ) -> tuple[MetricHit, ...]:
@@ -467,37 +443,6 @@ def _metrics_in(
         if not taken.intersection(range(match.first, match.last)):
             hits += [_metric_hit(match.first, match.last, reading.target) for reading in match.readings]
     return tuple(sorted(hits, key=lambda hit: hit.first))
-
-
-_FOOD_CUES = ("current_food", "food_noun")
-_NAMING_CUES = frozenset({*_FOOD_CUES, "new_food", "old_food"})
-"""Cue classes that a household's own name for a food may hold and mean."""
-
-
-def _outside_names(
-    cues: Mapping[str, tuple[tuple[int, int], ...]], chosen: Sequence[tuple[Match, Reading]]
-) -> Mapping[str, tuple[tuple[int, int], ...]]:
-    """Cues without those inside the name of a food or medicine ("Country Recipe", "Grain Free")."""
-    names = [(match.first, match.last) for match, reading in chosen if reading.kind in {"own_food", "own_med"}]
-
-    def free(span: tuple[int, int]) -> bool:
-        return not any(first <= span[0] and span[1] <= last for first, last in names)
-
-    kept = {name: spans if name in _NAMING_CUES else tuple(filter(free, spans)) for name, spans in cues.items()}
-    return {name: spans for name, spans in kept.items() if spans}
-
-
-def _outside(
-    cues: Mapping[str, tuple[tuple[int, int], ...]], metrics: Sequence[MetricHit]
-) -> Mapping[str, tuple[tuple[int, int], ...]]:
-    """Cues without "her food" where it is part of what is measured ("off her food")."""
-    longer = [hit for hit in metrics if hit.direction is not None and hit.last - hit.first > 1]
-
-    def free(span: tuple[int, int]) -> bool:
-        return not any(hit.first <= span[0] and span[1] <= hit.last for hit in longer)
-
-    kept = {name: tuple(filter(free, cues[name])) for name in _FOOD_CUES if name in cues}
-    return {name: spans for name, spans in {**cues, **kept}.items() if spans}
 
 
 def _metric_hit(first: int, last: int, target: str) -> MetricHit:
@@ -544,7 +489,26 @@ def _directions_in(
     return tuple(found)
 
 
-# --- toxins ---------------------------------------------------------------------------------
+# --- danger ---------------------------------------------------------------------------------
+
+
+_Danger = tuple[tuple[tuple[int, int, str], ...], tuple[SignHit, ...]]
+
+
+def _danger_words(
+    text: str,
+    reader: Reader,
+    tokens: Sequence[Token],
+    *,
+    language: Language,
+    cues: Spans,
+    chosen: Sequence[tuple[Match, Reading]],
+) -> _Danger:
+    """Toxins and emergency signs named; an ingredient that is only a toxin's other name makes no host."""
+    toxins = _toxins_in(text, tokens, reader, language=language, cues=cues, chosen=chosen)
+    poisons = {i for first, last, _ in toxins for i in range(first, last)}
+    kept = tuple((m, r) for m, r in chosen if r.kind not in _HIDDEN or m.first not in poisons)
+    return toxins, reader.hazards.signs_in(text, tokens, hosts=_hosts(reader.household, kept))
 
 
 def _toxins_in(
@@ -553,7 +517,7 @@ def _toxins_in(
     reader: Reader,
     *,
     language: Language,
-    cues: Mapping[str, tuple[tuple[int, int], ...]],
+    cues: Spans,
     chosen: Sequence[tuple[Match, Reading]],
 ) -> tuple[tuple[int, int, str], ...]:
     """Toxins, carriers and people's medicines that the sentence really names.
