@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from gateway.config import Config
     from gateway.dialogue import Answer
+    from gateway.links.profile import Profile
     from gateway.store.reads import Reader
 
 __all__ = ["main", "print_answer"]
@@ -144,6 +145,17 @@ def _add_keeping(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     profile = add("profile", "List profiles of other makers' devices, or check a file with one.")
     profile.add_argument("action", choices=("list", "check"))
     profile.add_argument("file", type=Path, nargs="?")
+    profile.add_argument("--topic", metavar="T", help="check: where the sample messages come")
+    profile.add_argument(
+        "--payload", metavar="TEXT", action="append", help="check: a sample message; more than one come in this order"
+    )
+    profile.add_argument(
+        "--payload-file",
+        type=Path,
+        metavar="P",
+        action="append",
+        help="check: a file with a sample message, byte for byte",
+    )
 
     again = add("reprocess", "Derive records again from what was heard, after a profile changed.")
     again.add_argument("--all", action="store_true", help="also what the present versions have read")
@@ -383,7 +395,7 @@ def _profile(options: argparse.Namespace, config: Config) -> int:
             print(f"  listens to {topic}")
         for doubt in doubts(made):
             print(f"  is it meant? {doubt}")
-        return 0
+        return _try_out(options, config, made)
     used = load_profiles(enabled=config.profiles.enabled, folder=config.profiles.path)
     known = {name: check_file(path) for name, path in shipped().items()}
     for name, made in known.items():
@@ -394,6 +406,28 @@ def _profile(options: argparse.Namespace, config: Config) -> int:
     for trouble in used.troubles:
         print(trouble)
     return 0
+
+
+def _try_out(options: argparse.Namespace, config: Config, made: Profile) -> int:
+    """Sample messages through a profile; status 1 where one cannot be read."""
+    from gateway.tryout import tried_lines  # noqa: PLC0415  # as above
+
+    samples = [text.encode("utf-8", "surrogateescape") for text in options.payload or ()]
+    try:
+        samples += [path.read_bytes() for path in options.payload_file or ()]
+    except OSError as problem:
+        raise ConfigError(f"--payload-file must be readable, but {problem.strerror}: {problem.filename}") from None
+    if not samples:
+        if options.topic is not None:
+            raise ConfigError("--topic must come with --payload or --payload-file")
+        return 0
+    home = None
+    if _database(options, config).exists():
+        with _opened(options, config) as reader:
+            home = reader.household()
+    lines, is_read = tried_lines(made, samples, topic=options.topic, home=home, now_ms=SystemClock().now_ms())
+    print("\n".join(lines))
+    return 0 if is_read else 1
 
 
 def _reprocess(options: argparse.Namespace, config: Config) -> int:

@@ -85,7 +85,9 @@ class BootRow:
 class DeadLetter:
     """Bytes that could not be read, kept with the reason (a short stable word) and a detail.
 
-    ``boot`` and ``seq`` are known where the header could be read: then they count in the mark.
+    ``boot`` and ``seq`` are known where the header could be read: then they count in the mark. ``whole`` is
+    the message ``raw`` is a part of, where nothing else keeps it. ``read_by`` says which profile in which
+    version has read it since; it is no dead letter any more.
     """
 
     transport: str
@@ -96,6 +98,8 @@ class DeadLetter:
     reason: str
     detail: str
     raw: bytes
+    whole: bytes | None = None
+    read_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

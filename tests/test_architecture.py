@@ -33,7 +33,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"dialogue", "stored", "config"}),
     frozenset({"ontology", "measure", "graph", "store"}),
     frozenset({"links", "knowledge", "learn", "ask"}),
-    frozenset({"forget"}),
+    frozenset({"forget", "tryout"}),
     frozenset({"web"}),
     # The composition root in three files: what an owner commands, what runs, what shows it.
     frozenset({"commands"}),

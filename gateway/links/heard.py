@@ -30,7 +30,7 @@ from gateway.model import RawFrame, RecordRef
 from gateway.store.transaction import Transaction
 from gateway.stored import DatedFrame, DeadLetter, HeardRow, SourceRow
 
-__all__ = ["DEVICE_FORGOTTEN", "HeardOutcome", "Listener", "move_heard", "store_heard", "touch"]
+__all__ = ["DEVICE_FORGOTTEN", "HeardOutcome", "Listener", "move_heard", "reply_of", "store_heard", "touch"]
 
 State = dict[str, Any]
 DEVICE_FORGOTTEN = "device_forgotten"
@@ -110,22 +110,26 @@ class Listener:
         self.outcome = HeardOutcome()
         self.rows: dict[str, DatedFrame] = {}
 
-    def hear(self, claim: Claim, message: Message) -> None:
-        """One message: its rows, its dead letters, its answer."""
+    def hear(self, claim: Claim, message: Message, *, was_unread: bool = False) -> None:
+        """One message: its rows, its dead letters, its answer. A dead letter that is read after all is as
+        new as any message, whatever else is derived again.
+        """
         profile = claim.profile
         self.outcome.counted["profile_overlaps"] += claim.others
         if message.retained and profile.replay == "live":
             return  # how things stood once; that it came is counted
         opened = open_message(profile, message)
         self.outcome.counted["profile_ignored"] += opened.foreign
+        letters = len(self.outcome.letters)
         self._refuse(message, opened)
         within: int | None = None
         for item in opened.items:
-            if self._devices is None and not self.identities.admits(profile, item.source, at_ms=message.first_ms):
+            new = self._devices is None or was_unread
+            if new and not self.identities.admits(profile, item.source, at_ms=message.first_ms):
                 self.outcome.counted["strangers_refused"] += 1
                 continue
             try:
-                reply = _reply(profile, item, message)
+                reply = reply_of(profile, item, message)
                 within = self._item(claim, item, message, within)
             except PayloadError as problem:
                 letter = _letter(message, problem.reason, str(problem), _own_bytes(profile, item, message))
@@ -133,6 +137,10 @@ class Listener:
                 continue
             if reply is not None:
                 self.outcome.replies.append(reply)
+        added = self.outcome.letters[letters:]
+        if within is None and added and added[0].raw != message.payload:
+            # Nothing else keeps the message these are parts of, and a mended profile reads messages.
+            self.outcome.letters[letters] = replace(added[0], whole=message.payload)
 
     def _refuse(self, message: Message, opened: Opened) -> None:
         self.outcome.letters += [
@@ -253,8 +261,14 @@ class Listener:
         return self.outcome
 
 
-def _reply(profile: Profile, item: Item, message: Message) -> ReplyMessage | None:
-    """What the device waits for once this is stored, known before as after."""
+def reply_of(profile: Profile, item: Item, message: Message) -> ReplyMessage | None:
+    """What the device waits for once this is stored, known before as after.
+
+    Raises
+    ------
+    PayloadError
+        What would be answered cannot be: a field is missing, or the topic is none of its device.
+    """
     if profile.reply is None or message.retained or not holds(profile.reply.when, item.fields):
         return None
     fields = tuple(

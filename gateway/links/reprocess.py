@@ -1,27 +1,33 @@
 """Derives rows again from the bytes they came from, after a profile changed.
 
 The messages of a profile are heard once more, in the order they came, by what the profile says
-now. A row that is still there keeps its reference, and so whatever cites it; one that changed
+now; among them those that could not be read before and can be now, which then are dead letters no more.
+A row that is still there keeps its reference, and so whatever cites it; one that changed
 restates its days and the answers that cite it, as a late record does; one that is no longer
 read goes, unless somebody cites it: then it stays, not counted. Doing it twice changes nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from gateway.links.heard import Listener, touch
+from gateway.errors import PayloadError
+from gateway.links.heard import DEVICE_FORGOTTEN, HeardOutcome, Listener, touch
 from gateway.links.placing import Touched
 from gateway.links.profiled import Message
 from gateway.links.profileset import Claim, ProfileSet
 from gateway.links.rollups import Rollups
+from gateway.links.trial import try_message
 from gateway.model import RawFrame, RecordRef
 from gateway.store.retention import CITING
 from gateway.store.transaction import Transaction
-from gateway.stored import DatedFrame, HeardRow
+from gateway.stored import DatedFrame, DeadLetter, HeardRow
 
 __all__ = ["Reprocessed", "due_families", "reprocess"]
 
+_VIA = 200
+"""Characters of a topic that a dead letter keeps."""
 _REACH_MS = 86_400_000
 """A row just after what was purged may be made from samples before it: no visit lasts a day."""
 
@@ -29,7 +35,8 @@ _REACH_MS = 86_400_000
 @dataclass(frozen=True, slots=True)
 class Reprocessed:
     """What deriving again did: messages read, rows now, and of these new, changed and gone ones;
-    ``kept`` rows are no longer read, but cited. ``days`` counts day rows that changed.
+    ``kept`` rows are no longer read, but cited. ``days`` counts day rows that changed, ``letters`` dead letters
+    that were read.
     """
 
     messages: int = 0
@@ -39,18 +46,22 @@ class Reprocessed:
     gone: int = 0
     kept: int = 0
     days: int = 0
+    letters: int = 0
 
     def words(self, name: str) -> str:
         """One line for the owner."""
+        was = "" if not self.letters else f" {self.letters} that could not be read before could be now."
         return (
             f"{name}: {self.messages} messages read again, {self.rows} rows: {self.new} new, {self.changed} changed, "
-            f"{self.gone} gone, {self.kept} no longer read but cited; {self.days} days restated."
+            f"{self.gone} gone, {self.kept} no longer read but cited; {self.days} days restated.{was}"
         )
 
 
 def due_families(tx: Transaction, profiles: ProfileSet, *, everything: bool) -> tuple[str, ...]:
-    """The families of profiles with messages that another version of a profile read (or with any)."""
-    due = set()
+    """The families of profiles with messages that another version of a profile read (or with any), and
+    those that can read a dead letter now.
+    """
+    due = {claim.profile.family for claim, _ in _readable(tx, profiles).values()}
     for profile_id, version, _ in tx.heard_versions():
         profile = profiles.get(profile_id)
         if profile is not None and (everything or profile.version != version):
@@ -61,6 +72,48 @@ def due_families(tx: Transaction, profiles: ProfileSet, *, everything: bool) -> 
 def reprocess(tx: Transaction, profiles: ProfileSet, family: str, *, rollups: Rollups) -> Reprocessed:
     """Derive every row of one family of profiles again, in the caller's transaction."""
     return _Again(tx, profiles, family).done(rollups)
+
+
+_Place = tuple[str, int]
+"""Where and when a message came: its topic as a dead letter names it, ms UTC."""
+
+
+def _readable(tx: Transaction, profiles: ProfileSet) -> dict[_Place, tuple[Claim, Message]]:
+    """The messages with dead letters of which a profile reads more now than there are letters for."""
+    letters: dict[_Place, list[DeadLetter]] = {}
+    for _, letter in tx.unread_letters():
+        if letter.reason != DEVICE_FORGOTTEN:
+            letters.setdefault((letter.device, letter.received_ms), []).append(letter)
+    zones, found = tx.household().zones, {}
+    for place, those in letters.items():
+        for raw in _bytes_of(tx, profiles, those):
+            claim = _claimed(profiles, those[0], raw)
+            if claim is None:
+                continue
+            message = Message(those[0].transport, place[0], place[1], place[1], raw)
+            tried = try_message(claim.profile, message, zones=zones)
+            if tried.opened and len(tried.troubles) < len(those):
+                found[place] = (claim, message)
+    return found
+
+
+def _bytes_of(tx: Transaction, profiles: ProfileSet, letters: list[DeadLetter]) -> tuple[bytes, ...]:
+    """The whole messages that letters of one place and instant are of."""
+    kept = tuple(letter.whole for letter in letters if letter.whole is not None)
+    if kept:
+        return kept
+    claim = _claimed(profiles, letters[0], letters[0].raw)
+    if claim is None or claim.profile.items is None:
+        return (letters[0].raw,)
+    same = (row for row in tx.heard_at(claim.family, letters[0].received_ms) if row.via[:_VIA] == letters[0].device)
+    return tuple(row.raw for row in same if row.raw is not None) or (letters[0].raw,)
+
+
+def _claimed(profiles: ProfileSet, letter: DeadLetter, raw: bytes) -> Claim | None:
+    try:
+        return profiles.claim(RawFrame(letter.transport, letter.device, letter.received_ms, raw))
+    except PayloadError:
+        return None  # bytes that are no advertisement
 
 
 class _Again:
@@ -81,23 +134,38 @@ class _Again:
             self._items |= {row.id: row for row in tx.heard_items(profile_id)}
             self._messages += tx.heard_messages(profile_id)
         self._messages.sort(key=lambda row: (row.first_ms, row.id))
+        held = {(row.via[:_VIA], row.first_ms, row.raw) for row in self._messages}
+        self._letters = tuple(
+            (claim, message)
+            for claim, message in _readable(tx, profiles).values()
+            if claim.profile.id in self._ids and (message.via, message.first_ms, message.payload) not in held
+        )
         purged_ms = tx.heard_purged_ms(self._ids)
         self._settled_ms = purged_ms + _REACH_MS if purged_ms else 0
         self._bytes = {row.id: row.raw for row in self._messages}
         self._touched = Touched()
+        self._places: set[_Place] = set()
 
     def done(self, rollups: Rollups) -> Reprocessed:
         for profile_id in self._ids:
             self._tx.forget_heard(profile_id, self._family)
         listener = Listener(self._tx, devices={ref: frame.device for ref, frame in self._before.items()})
-        for row in self._messages:
-            claim = self._claim(row)
-            if claim is None:
-                self._unread(row, listener)
-            else:
-                message = Message(row.transport, row.via, row.received_ms, row.first_ms, row.raw or b"")
-                listener.hear(claim, message)
+        for row, letter in self._in_order():
+            if letter is not None:
+                refused = listener.outcome.counted["strangers_refused"]
+                listener.hear(*letter, was_unread=True)
+                if listener.outcome.counted["strangers_refused"] == refused:
+                    self._places.add((letter[1].via, letter[1].received_ms))
+            elif row is not None:
+                claim = self._claim(row)
+                if claim is None:
+                    self._unread(row, listener)
+                else:
+                    message = Message(row.transport, row.via, row.received_ms, row.first_ms, row.raw or b"")
+                    listener.hear(claim, message)
+                    self._places.add((row.via[:_VIA], row.received_ms))
         outcome = listener.finish()
+        letters = self._letters_read(outcome)
         for row in self._messages:  # bytes stay, whether or not a version makes something of them
             self._stored_again(row)
         self._keep_signals()
@@ -107,7 +175,31 @@ class _Again:
             self._touched.spans[device] += spans
         days = rollups.refresh(self._tx, self._tx.household(), self._touched)
         rows, new = len(listener.rows), len(outcome.new)
-        return Reprocessed(len(self._messages), rows, new, changed, gone, kept, days)
+        return Reprocessed(len(self._messages) + len(self._letters), rows, new, changed, gone, kept, days, letters)
+
+    def _in_order(self) -> Iterator[tuple[HeardRow | None, tuple[Claim, Message] | None]]:
+        """What was heard and what is a dead letter until now, as it came."""
+        heard = [((row.first_ms, 0, row.id), row, None) for row in self._messages]
+        letters = [((each[1].first_ms, 1, number), None, each) for number, each in enumerate(self._letters)]
+        for _, row, letter in sorted([*heard, *letters], key=lambda one: one[0]):
+            yield row, letter
+
+    def _letters_read(self, outcome: HeardOutcome) -> int:
+        """Mark the dead letters of messages that were read and gave no such letter again."""
+        again = {(letter.device, letter.received_ms, letter.raw) for letter in outcome.letters}
+        read: dict[str, list[int]] = {}
+        for number, letter in self._tx.unread_letters():
+            place = (letter.device, letter.received_ms)
+            if place in self._places and (*place, letter.raw) not in again:
+                claim = _claimed(self._profiles, letter, letter.raw)
+                if claim is not None and claim.profile.id in self._ids:
+                    read.setdefault(f"{claim.profile.id}, version {claim.profile.version}", []).append(number)
+        for by, numbers in read.items():
+            self._tx.letters_read(numbers, read_by=by)
+        total = sum(map(len, read.values()))
+        if total:
+            self._tx.bump("dead_letters_read", total)
+        return total
 
     def _unread(self, row: HeardRow, listener: Listener) -> None:
         """A message that no enabled profile takes any more stays as it was read."""

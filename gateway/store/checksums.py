@@ -19,7 +19,7 @@ CHECKED = {
         "FROM frame t LEFT JOIN record r ON r.id = t.record"
     ),
     "dead_letter": (
-        "SELECT t.transport, t.device, t.boot, t.seq, t.received_ms, t.reason, t.detail, t.raw, t.crc, t.id "
+        "SELECT t.transport, t.device, t.boot, t.seq, t.received_ms, t.reason, t.detail, t.raw, t.whole, t.crc, t.id "
         "FROM dead_letter t"
     ),
     "heard": (

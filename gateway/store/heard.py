@@ -70,6 +70,15 @@ class HeardReads:
         ):
             yield HeardRow(*row)
 
+    def heard_at(self, profiles: Iterable[str], at_ms: int) -> tuple[HeardRow, ...]:
+        """The stored messages of some profiles, with their bytes, that were first heard at an instant."""
+        rows = self._db.execute(
+            f"{_HEARD} WHERE h.profile IN (SELECT value FROM json_each(:profiles)) AND h.first_ms = :at "
+            "AND h.raw IS NOT NULL ORDER BY h.id",
+            {"profiles": json.dumps(sorted(profiles)), "at": at_ms},
+        )
+        return tuple(HeardRow(*row) for row in rows)
+
     def heard_between(self, from_ms: int, to_ms: int, *, since_record: int) -> tuple[HeardRow, ...]:
         """Messages received in ``[from_ms, to_ms]`` whose rows were all written after a `last_record`."""
         rows = self._db.execute(

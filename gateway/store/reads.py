@@ -461,13 +461,21 @@ class Reader(AdjacencyReads, AliasReads, DeliveryReads, ForgetReads, HeardReads,
         return tuple(self._db.execute("SELECT name, value FROM counter ORDER BY name"))
 
     def dead_letters(self, *, limit: int) -> tuple[DeadLetter, ...]:
-        """The latest unreadable messages, newest first."""
+        """The latest unreadable messages, newest first; those that were read since come last."""
         rows = self._db.execute(
-            "SELECT transport, device, boot, seq, received_ms, reason, detail, raw FROM dead_letter "
-            "ORDER BY id DESC LIMIT ?",
+            "SELECT transport, device, boot, seq, received_ms, reason, detail, raw, whole, read_by FROM dead_letter "
+            "ORDER BY read_by IS NOT NULL, id DESC LIMIT ?",
             (limit,),
         )
         return tuple(DeadLetter(*row) for row in rows)
+
+    def unread_letters(self) -> tuple[tuple[int, DeadLetter], ...]:
+        """(number, letter) of the messages of other people's devices that nothing has read, in the order they came."""
+        rows = self._db.execute(
+            "SELECT id, transport, device, boot, seq, received_ms, reason, detail, raw, whole FROM dead_letter "
+            "WHERE boot IS NULL AND read_by IS NULL ORDER BY received_ms, id"
+        )
+        return tuple((number, DeadLetter(*row)) for number, *row in rows)
 
     def marks(self, device: str) -> dict[int, int]:
         """Boot to last contiguous committed seq, of one device."""

@@ -125,7 +125,7 @@ _STEP_1 = (
     """CREATE TABLE dead_letter (
         id INTEGER PRIMARY KEY, transport TEXT NOT NULL, device TEXT NOT NULL, boot INTEGER, seq INTEGER,
         received_ms INTEGER NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL, raw BLOB NOT NULL,
-        crc INTEGER NOT NULL,
+        whole BLOB, read_by TEXT, crc INTEGER NOT NULL,
         UNIQUE (device, boot, seq, raw)
     ) STRICT""",
     # -- other people's devices: what was heard, byte for byte, and whose it is ------------------------

@@ -246,9 +246,10 @@ class Transaction(
         """Keep unreadable bytes with their reason; returns how many rows are new."""
         return sum(
             self._db.execute(
-                "INSERT INTO dead_letter (transport, device, boot, seq, received_ms, reason, detail, raw, crc) "
-                "SELECT :transport, :device, :boot, :seq, :received_ms, :reason, :detail, :raw, :crc WHERE NOT EXISTS ("
-                "SELECT 1 FROM dead_letter WHERE device = :device AND boot IS :boot AND seq IS :seq AND raw = :raw)",
+                "INSERT INTO dead_letter (transport, device, boot, seq, received_ms, reason, detail, raw, whole, crc) "
+                "SELECT :transport, :device, :boot, :seq, :received_ms, :reason, :detail, :raw, :whole, :crc "
+                "WHERE NOT EXISTS (SELECT 1 FROM dead_letter "
+                "WHERE device = :device AND boot IS :boot AND seq IS :seq AND raw = :raw AND read_by IS NULL)",
                 {
                     "transport": letter.transport,
                     "device": letter.device,
@@ -258,6 +259,7 @@ class Transaction(
                     "reason": letter.reason,
                     "detail": letter.detail,
                     "raw": letter.raw,
+                    "whole": letter.whole,
                     "crc": row_crc(
                         (
                             letter.transport,
@@ -268,11 +270,18 @@ class Transaction(
                             letter.reason,
                             letter.detail,
                             letter.raw,
+                            letter.whole,
                         )
                     ),
                 },
             ).rowcount
             for letter in letters
+        )
+
+    def letters_read(self, numbers: Iterable[int], *, read_by: str) -> None:
+        """Mark dead letters as read since, by a profile in a version."""
+        self._db.executemany(
+            "UPDATE dead_letter SET read_by = :by WHERE id = :id", ({"by": read_by, "id": number} for number in numbers)
         )
 
     def bump(self, counter: str, by: int = 1) -> None:

@@ -65,6 +65,7 @@ _EXAMPLES = (
 _COUNTER_WORDS = {
     "messages": "messages heard",
     "dead_letters": "records that could not be read",
+    "dead_letters_read": "records that could not be read until their profile was mended",
     "records_stored": "records stored",
     "records_known": "records that came again and were stored once",
     "records_redated": "records placed in time anew once their device's clock was known",
@@ -247,7 +248,8 @@ def _pet_card(reader: Reader, home: Household, pet: Pet, *, now_ms: int) -> PetC
 
 def _counters(reader: Reader) -> tuple[CounterLine, ...]:
     stored = dict(reader.counters())
-    unread = max(stored.pop("dead_letters", 0), len(reader.dead_letters(limit=1)))
+    waiting = sum(letter.read_by is None for letter in reader.dead_letters(limit=1))
+    unread = max(stored.pop("dead_letters", 0) - stored.get("dead_letters_read", 0), waiting)
     return (
         CounterLine(words=_COUNTER_WORDS["dead_letters"], value=unread, href="/deadletters"),
         *(
@@ -327,8 +329,10 @@ def _device_facts(reader: Reader, home: Household, device_id: str, *, now_ms: in
     return tuple(facts)
 
 
-def dead_letter_lines(reader: Reader, *, limit: int) -> tuple[tuple[str, str, str, str], ...]:
-    """(when and from whom, reason, detail, first bytes as hex) of the latest unreadable messages."""
+def dead_letter_lines(reader: Reader, *, limit: int) -> tuple[tuple[str, str, str, str, str], ...]:
+    """(when and from whom, reason, detail, first bytes as hex, which profile read it since or nothing) of the
+    latest unreadable messages; those read since come last.
+    """
     home = reader.household()
     lines = []
     for letter in reader.dead_letters(limit=limit):
@@ -340,6 +344,7 @@ def dead_letter_lines(reader: Reader, *, limit: int) -> tuple[tuple[str, str, st
                 letter.reason.replace("_", " "),
                 letter.detail,
                 f"{shown} and {more:,} bytes more" if more > 0 else shown,
+                letter.read_by or "",
             )
         )
     return tuple(lines)
