@@ -170,6 +170,7 @@ def _add_bought(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     bought.add_argument("--unit", help="of what, such as bags, kg")
     bought.add_argument("--shop")
     bought.add_argument("--price", help="as on the receipt")
+    bought.add_argument("--kind", help="what kind of thing: food, treat, medicine, flea treatment, litter, ...")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -349,7 +350,7 @@ def _log(options: argparse.Namespace, config: Config) -> int:
 
 
 def _bought(options: argparse.Namespace, config: Config) -> int:
-    names = ("product", "at", "code", "quantity", "unit", "shop", "price")
+    names = ("product", "at", "code", "quantity", "unit", "shop", "price", "kind")
     return _write(options, config, "bought", **{name: getattr(options, name) for name in names})
 
 

@@ -10,6 +10,7 @@ from gateway.dialogue import EvidenceClass
 from gateway.errors import ImportRefused
 from gateway.knowledge.notes import log_kind_of
 from gateway.knowledge.purchases import purchase_records, read_purchases
+from gateway.ontology.wares import kind_named
 from gateway.store import Snapshot
 from tests.ask_home import ACME, HARBOR, SWITCHED, household, made, spoken_words, text_of
 from tests.ask_situations import since
@@ -109,9 +110,15 @@ def test_one_purchase_is_written_down_by_itself_and_once(home):
         ("When did we last buy Acme?", "Jul 4: Acme Chicken & Rice.", "Acme Chicken & Rice, bought on Jul 4"),
         (
             "What food did we buy in June?",
+            "Jun 14: Harbor Whitefish 12 kg.",
+            "Harbor Whitefish 12 kg, 2 bag",
+        ),
+        (
+            "What did we buy in June?",
             "Two purchases are on file, Jun 1\N{EN DASH}30.",
             "Dental Sticks, large, 3",
         ),
+        ("When did we last buy treats?", "Jun 20: Dental Sticks, large.", "Dental Sticks, large, 3"),
         ("How many bags of Harbor have we bought?", "Two purchases are on file, 3 bag in all.", "bought on May 30"),
         ("Did I order Purina in May?", "I can't tell: no purchase named purina is on file, May 1", "Salmon Feast, 1"),
         ("Wann haben wir zuletzt Acme gekauft?", "4. Juli: Acme Chicken & Rice.", "gekauft am 4. Juli"),
@@ -124,6 +131,102 @@ def test_what_was_bought_is_answered_from_its_lines(home, question, opening, lin
     claims = home.ask(question).claims
     assert {claim.evidence_class for claim in claims} == {EvidenceClass.RECORDED}
     assert all(ref.text.startswith("log:purchase-") for claim in claims for ref in claim.refs)
+
+
+KINDS_LIST = """date,product,quantity,kind
+2026-05-02,Frontline Spot On Dog,1,
+2026-05-20,Parasite-Ex 3,1,flea treatment
+2026-06-01,Cat litter clumping 10 l,2,
+2026-06-02,Cat litter scoop,1,
+2026-06-10,Apoquel 16 mg,1,
+2026-06-11,Ocean Feast Cat Food,6,
+2026-06-20,Salmon Treats,1,
+2026-06-25,Cosy Corner,1,Zubeh\u00f6r
+2026-07-01,Meadow Mix,1,
+2026-07-02,Advantage 40,1,
+"""
+
+
+@pytest.fixture(scope="module")
+def kinds(tmp_path_factory):
+    """A dog and a cat; what was bought is named by the file, by its name, or by nobody."""
+    with made(
+        tmp_path_factory.mktemp("kinds"), household("max", "luna", devices=("bowl-max",), foods=SWITCHED)
+    ) as built:
+        assert built.command("purchases", text=KINDS_LIST, source="shop.csv") == "Read 10 purchases, 10 new."
+        built.command("purchases", text=f"date,code,quantity\n2026-06-14,{HARBOR},2\n", source="more.csv")
+        built.feed("bowl-max", "2026-04-01", HARBOR, "Harbor Whitefish")
+        built.learn()
+        yield built
+
+
+@pytest.mark.parametrize(
+    ("question", "opening", "also"),
+    [
+        ("When did I buy flea treatment?", "May 20: Parasite-Ex 3.", "Kind not on file. Advantage 40"),
+        ("When did we last buy litter?", "Jun 1: Cat litter clumping 10 l.", "Kind not on file. Advantage 40"),
+        ("when did we last buy treats", "Jun 20: Salmon Treats.", "Meadow Mix"),
+        ("When did we last buy food for Max?", "Jun 14: Harbor Whitefish.", "Kind not on file. Advantage 40"),
+        (
+            "When did we last buy food for Luna?",
+            "Jun 11: Ocean Feast Cat Food.",
+            "Whom it was bought for is not on file",
+        ),
+        ("When did we last buy medicine?", "Jun 10: Apoquel 16 mg.", "Meadow Mix"),
+        ("Did we buy flea treatment in June?", "I can't tell: no purchase known to be flea treatment is on file", ""),
+        (
+            "Did we buy flea treatment in July?",
+            "I can't tell: no purchase known to be flea treatment",
+            "Kind not on file. Advantage 40",
+        ),
+        ("When did we last buy a wormer?", "I can't tell: no purchase known to be wormer is on file", "Meadow Mix"),
+        ("How much medicine did we buy in May?", "Two purchases are on file, May 1\N{EN DASH}31.", "Parasite-Ex 3"),
+        ("Wann haben wir zuletzt Katzenstreu gekauft?", "1. Juni: Cat litter clumping 10 l.", "Art nicht eingetragen"),
+        (
+            "\u00bfCu\u00e1ndo compramos arena por \u00faltima vez?",
+            "1 de junio: Cat litter clumping 10 l.",
+            "Tipo no anotado",
+        ),
+    ],
+)
+def test_a_kind_of_thing_is_what_the_list_or_its_name_says_and_never_guessed(kinds, question, opening, also):
+    lines = told(kinds, question)
+    assert lines[0].startswith(opening), lines
+    assert also in "\n".join(lines), lines
+    claims = kinds.ask(question).claims
+    assert claims
+    assert all(claim.evidence_class is EvidenceClass.RECORDED and claim.refs for claim in claims)
+    assert "Cosy Corner" not in "\n".join(lines)
+    assert "scoop" not in "\n".join(lines)
+
+
+def test_a_kind_that_nobody_knows_refuses_the_file_and_another_languages_word_is_one():
+    (one,) = read_purchases("date,product,quantity,kind\n2026-07-01,Meadow Mix,1,Trockenfutter\n", source="x")
+    assert one.kind == "food"
+    with pytest.raises(ImportRefused, match="line 2: kind: must be one of food, treat, medicine, flea treatment"):
+        read_purchases("date,product,quantity,kind\n2026-07-01,Meadow Mix,1,stuff\n", source="x")
+
+
+def test_a_list_without_kinds_keeps_the_references_it_had():
+    plain, empty = (read_purchases(f"date,product,quantity{more}\n2026-07-01,Acme,1{end}\n", source="x")
+                    for more, end in (("", ""), (",kind", ",")))  # fmt: skip
+    refs = [purchase_records(read, file="x", days={"2026-07-01": 0})[0].ref for read in (plain, empty)]
+    assert refs[0] == refs[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("Bravecto 250 mg", "flea_treatment"), ("Milbemax worming tablets", "wormer"), ("Apoquel 16 mg", "medicine"),
+        ("Hundefutter Ente", "food"), ("Katzenstreu 20 l", "litter"), ("Dental Sticks, large", "treat"),
+        ("glucosamine chews", "supplement"), ("toy mouse", "toy"), ("Cat litter tray", "equipment"), ("flea comb", "equipment"),
+        ("pill pockets", "treat"), ("flea shampoo", "flea_treatment"),
+        ("Salmon Feast", None), ("Advantage 40", None), ("Revolution", None), ("Joint tablets", None),
+        ("treats and toys", None), ("", None),
+    ],
+)  # fmt: skip
+def test_a_name_says_a_kind_only_where_it_leaves_no_doubt(name, kind):
+    assert kind_named(name) == kind
 
 
 def test_anything_new_before_it_began_is_what_came_for_the_first_time_in_the_weeks_before(home):

@@ -18,6 +18,7 @@ from gateway.dialogue import EvidenceClass, Quantity
 from gateway.measure.days import local_day
 from gateway.model import NearMiss, stable_id
 from gateway.ontology.recognise import tokens_of
+from gateway.ontology.wares import host_named, kind_named
 
 if TYPE_CHECKING:
     from gateway.ask.answer import Draft
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Bought",
     "bought_on_file",
+    "could_be_for",
+    "fed_with",
     "first_bought",
     "given_on_file",
     "not_given",
@@ -46,7 +49,9 @@ _NEAR = 6
 
 @dataclass(frozen=True, slots=True)
 class Bought:
-    """One purchase. ``key`` is the same for every purchase of the product; ``food`` is the home's own."""
+    """One purchase. ``key`` is the same for every purchase of the product; ``food`` is the home's own. ``kind`` is
+    what the file says it is, else what the home's foods and medicines or its own name leave no doubt about, else None.
+    """
 
     record: TextRecord
     name: str
@@ -54,6 +59,7 @@ class Bought:
     date: str
     at_ms: int
     food: Food | None
+    kind: str | None = None
 
     def fact(self, name: str) -> str:
         """A value of the line by its column, or nothing."""
@@ -95,8 +101,31 @@ def bought_on_file(scene: Scene) -> tuple[Bought, ...]:
         name = product or (food.name if food is not None else f"product {code}")
         key = f"food:{food.id}" if food is not None else " ".join(_plain(name)) or code
         at_ms = record.at_ms or 0
-        found.append(Bought(record, name, key, local_day(at_ms, scene.zones), at_ms, food))
+        kind = facts.get("kind") or _kind_of(scene, food, product)
+        found.append(Bought(record, name, key, local_day(at_ms, scene.zones), at_ms, food, kind))
     return tuple(found)
+
+
+def _kind_of(scene: Scene, food: Food | None, product: str) -> str | None:
+    """What a purchase surely is: a food of the home, what its name says, a medicine of the home; else None."""
+    if food is not None:
+        return "food"
+    named = kind_named(product)
+    if named is not None:
+        return named
+    known = (name for medicine in scene.home.medicines for name in (medicine.name, *medicine.aliases))
+    return "medicine" if any(stands_in(product, _plain(name)) for name in known) else None
+
+
+def could_be_for(scene: Scene, one: Bought, pets: frozenset[str]) -> bool:
+    """Whether nothing on file says that a purchase was for others than these pets (none named: everybody)."""
+    if not pets:
+        return True
+    given = fed_with(scene, one)
+    if given:
+        return bool(pets & given)
+    host = host_named(one.name)
+    return host is None or host in {pet.species for pet in scene.home.pets if pet.id in pets}
 
 
 def _food_of(scene: Scene, code: str, product: str) -> Food | None:
@@ -106,6 +135,19 @@ def _food_of(scene: Scene, code: str, product: str) -> Food | None:
     if known is not None or not plain:
         return known
     return next((food for food in scene.home.foods if plain in {_plain(n) for n in (food.name, *food.aliases)}), None)
+
+
+def fed_with(scene: Scene, one: Bought) -> frozenset[str]:
+    """The pets that the household or a bowl's record says are given this food; none where nothing says so."""
+    if one.food is None:
+        return frozenset()
+    food = f"food:{one.food.id}"
+    eaters = {
+        pet.id
+        for pet in scene.home.pets
+        if any(link.edge.relation == "ate" and link.edge.head.name == food for link in scene.links_of(pet.id))
+    }
+    return one.food.pets | eaters
 
 
 def first_bought(purchases: tuple[Bought, ...]) -> tuple[Bought, ...]:

@@ -6,9 +6,19 @@ anything: what is at home and what is in a bowl are two witnesses.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gateway.ask.bought import Bought, bought_on_file, first_bought, given_on_file, say_purchase, stands_in
+from gateway.ask.bought import (
+    Bought,
+    bought_on_file,
+    could_be_for,
+    fed_with,
+    first_bought,
+    given_on_file,
+    say_purchase,
+    stands_in,
+)
 from gateway.ask.causes import LAG_MS
 from gateway.ask.explain import began_in, sign_behind
 from gateway.ask.figures import compare_window
@@ -19,6 +29,7 @@ from gateway.dialogue import NoticeKind
 from gateway.measure.days import add_days, day_interval, local_day
 from gateway.model import Interval
 from gateway.ontology.recognise import fold_alias
+from gateway.ontology.wares import kind_words, kinds_asked
 
 if TYPE_CHECKING:
     from gateway.ask.answer import Draft
@@ -30,6 +41,19 @@ __all__ = ["purchases"]
 
 _SHOWN = 4
 _RECENT_DAYS = 30
+_KIND_WORDS = {
+    "food": "food",
+    "treat": "treats",
+    "medicine": "medicine",
+    "flea_treatment": "flea treatment",
+    "wormer": "wormer",
+    "supplement": "supplement",
+    "litter": "litter",
+    "toy": "toys",
+    "grooming": "grooming",
+    "equipment": "equipment",
+}
+_MEDICINES = ("flea_treatment", "wormer")
 _NOT_GIVEN = "Bought is not given: a purchase says what was at home, not who ate it"
 
 
@@ -43,19 +67,36 @@ def purchases(scene: Scene, question: Question, draft: Draft, *, earlier: Answer
     if question.rule == "bought_new":
         _anything_new(scene, question, draft, on_file, earlier)
         return
-    asked, found = _asked_for(scene, question, on_file)
+    asked = _asked_for(scene, question, on_file)
     inside = None if question.window is None else question.window.interval
-    if inside is not None:
-        found = tuple(one for one in found if inside.start_ms <= one.at_ms < inside.end_ms)
+    found, unsure = (
+        tuple(one for one in group if inside is None or inside.start_ms <= one.at_ms < inside.end_ms)
+        for group in (asked.found, asked.unsure)
+    )
     if not found:
-        _none(scene, question, draft, on_file, asked)
+        _none(scene, question, draft, replace(asked, unsure=unsure), on_file[-1])
         return
     shown = found[-1:] if question.window_label == "LAST" else found[-_SHOWN:]
-    draft.say(NoticeKind.SHORT, _opening(scene, question, found, shown, asked))
+    draft.say(NoticeKind.SHORT, _opening(scene, question, found, shown, asked.words))
     draft.paragraph()
     for one in reversed(shown):
         say_purchase(scene, draft, one)
+    if question.window_label == "LAST":
+        unsure = tuple(one for one in unsure if one.at_ms > found[-1].at_ms)
+    _kind_open(scene, draft, unsure)
+    if question.pets and not all(fed_with(scene, one) for one in shown):
+        draft.say(NoticeKind.ABSENCE, "Whom it was bought for is not on file", slot="purchase")
     draft.say(NoticeKind.CAUTION, _NOT_GIVEN)
+
+
+def _kind_open(scene: Scene, draft: Draft, unsure: tuple[Bought, ...]) -> None:
+    """What may be of the kind that is asked about: no list, name or food of the home says what it is."""
+    if not unsure:
+        return
+    draft.say(NoticeKind.ABSENCE, "Kind not on file", slot="purchase")
+    for one in reversed(unsure[-_SHOWN:]):
+        say_purchase(scene, draft, one)
+    draft.say(NoticeKind.NEXT, "A column named kind in the list says what a thing is")
 
 
 def _how_to_add(draft: Draft) -> None:
@@ -63,11 +104,22 @@ def _how_to_add(draft: Draft) -> None:
     draft.say(NoticeKind.NEXT, "To add some: scentwalk import purchases FILE.csv, or scentwalk bought")
 
 
-def _asked_for(scene: Scene, question: Question, on_file: tuple[Bought, ...]) -> tuple[Said, tuple[Bought, ...]]:
-    """(the thing asked about in words, its purchases); all purchases where no thing is named.
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The thing asked about in words, its purchases, and those that may be of its kind and nothing says so."""
+
+    words: Said
+    found: tuple[Bought, ...]
+    unsure: tuple[Bought, ...] = ()
+    kind: str | None = None
+
+
+def _asked_for(scene: Scene, question: Question, on_file: tuple[Bought, ...]) -> _Asked:
+    """What is asked about; all purchases where no thing is named.
 
     A food of the home goes by what it is; a product whose whole name stands in the question by
-    that; else every word of the question that names a thing must stand in the product's name.
+    that; a kind of thing by what is known of each purchase. Every other word of the question that
+    names a thing must stand in the product's name.
     """
     known = {f"food:{food.id}": food for food in scene.home.foods}
     foods = [known[subject] for subject in question.subjects if subject in known]
@@ -75,14 +127,32 @@ def _asked_for(scene: Scene, question: Question, on_file: tuple[Bought, ...]) ->
         ids = {food.id for food in foods}
         named = [fold_alias(food.name) for food in foods]
         found = (b for b in on_file if (b.food and b.food.id in ids) or any(mentions(b.name, words) for words in named))
-        return joined([verbatim(food.name) for food in foods], last="or"), tuple(found)
+        return _Asked(joined([verbatim(food.name) for food in foods], last="or"), tuple(found))
     whole = tuple(one for one in on_file if stands_in(question.text, one.words))
     if whole:
-        return joined([verbatim(name) for name in dict.fromkeys(one.name for one in whole)], last="or"), whole
+        return _Asked(joined([verbatim(name) for name in dict.fromkeys(one.name for one in whole)], last="or"), whole)
     said = [mention.text for mention in question.mentions if mention.target in question.subjects]
     said += [word for word in question.unmatched if word not in said]
-    wanted = [fold_alias(text) for text in said]
-    return verbatim(" ".join(said)), tuple(one for one in on_file if all(mentions(one.name, words) for words in wanted))
+    pets = frozenset(question.pets)
+    kinds = tuple(kind for kind in kinds_asked(question.text) if kind in _KIND_WORDS)
+    wanted = [words for text in said if (words := fold_alias(_without_kind(text) if kinds else text))]
+    matching = tuple(
+        one for one in on_file if all(mentions(one.name, words) for words in wanted) and could_be_for(scene, one, pets)
+    )
+    if not kinds:
+        return _Asked(verbatim(" ".join(said)), matching)
+    meant = {*kinds, *(_MEDICINES if "medicine" in kinds else ())}
+    return _Asked(
+        joined([say(_KIND_WORDS[kind]) for kind in kinds], last="or"),
+        tuple(one for one in matching if one.kind in meant),
+        tuple(one for one in matching if one.kind is None),
+        kinds[0],
+    )
+
+
+def _without_kind(text: str) -> str:
+    """A mention without the words that say what kind of thing it is: of "thyroid pills" the thyroid."""
+    return " ".join(word for word in text.split() if kind_words(word) is None and kind_words(text) is None)
 
 
 def _dates(scene: Scene, question: Question) -> Said:
@@ -116,9 +186,19 @@ def _opening(
     )
 
 
-def _none(scene: Scene, question: Question, draft: Draft, on_file: tuple[Bought, ...], asked: Said) -> None:
-    """Nothing of it is on file, which doesn't prove that none was bought; the latest purchase of all is told."""
-    what = say(" named {product}", product=asked) if asked else ""
+def _none(
+    scene: Scene,
+    question: Question,
+    draft: Draft,
+    asked: _Asked,
+    latest: Bought,
+) -> None:
+    """Nothing of it is on file, which doesn't prove that none was bought; what may be one, else the latest
+    purchase of all is told.
+    """
+    what = say(" named {product}", product=asked.words) if asked.words else ""
+    if asked.kind is not None:
+        what = say(" known to be {kind}", kind=asked.words)
     draft.say(
         NoticeKind.SHORT,
         say(
@@ -130,8 +210,11 @@ def _none(scene: Scene, question: Question, draft: Draft, on_file: tuple[Bought,
         device="people",
     )
     draft.paragraph()
+    if asked.unsure:
+        _kind_open(scene, draft, asked.unsure)
+        return
     draft.say(NoticeKind.ABSENCE, "The latest purchase on file", slot="purchase")
-    say_purchase(scene, draft, on_file[-1])
+    say_purchase(scene, draft, latest)
 
 
 # --- anything new? -----------------------------------------------------------------------------------

@@ -2,8 +2,9 @@
 
 One line is one purchase. A line that is not what the columns say refuses the whole file,
 naming line and field. What comes out is each line word for word with its named values; that
-a pet was given anything is said nowhere here. The same line read again has the same reference,
-whatever the file is called, so an export that holds last month's lines too adds only the new.
+a pet was given anything is said nowhere here, nor what kind of thing it is where the list does not say.
+The same line read again has the same reference, whatever the file is called, so an export that
+holds last month's lines too adds only the new.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from itertools import chain
 
 from gateway.errors import ImportRefused
 from gateway.model import RecordRef
+from gateway.ontology.wares import KINDS, kind_words
 from gateway.stored import TextRecord
 
 __all__ = ["COLUMNS", "Purchase", "checked_purchase", "purchase_records", "read_purchases"]
 
-COLUMNS = ("date", "product", "code", "quantity", "unit", "shop", "price")
+COLUMNS = ("date", "product", "code", "quantity", "unit", "shop", "price", "kind")
 """Columns with a meaning, in any order; others are kept as part of the line."""
 
 _REQUIRED = ("date", "quantity")
@@ -45,6 +47,7 @@ class Purchase:
     unit: str = ""
     shop: str = ""
     price: str = ""
+    kind: str = ""
     text: str = ""
     line: int = 0
 
@@ -68,7 +71,8 @@ def read_purchases(text: str, *, source: str) -> tuple[Purchase, ...]:
     ----------
     text : str
         CSV with a line of column names: ``date`` (2026-07-03), ``product`` or ``code`` or both,
-        ``quantity``, and if wanted ``unit``, ``shop``, ``price``. Commas or semicolons separate;
+        ``quantity``, and if wanted ``unit``, ``shop``, ``price``, ``kind`` (a usual word for one of
+        `gateway.ontology.wares.KINDS`). Commas or semicolons separate;
         where semicolons do, a quantity may have a decimal comma.
     source : str
         The file's name, for errors.
@@ -157,6 +161,11 @@ def checked_purchase(
         raise refuse("quantity", expected) from None
     if not math.isfinite(number) or not 0 < number <= _MOST:
         raise refuse("quantity", expected)
+    if values["kind"]:
+        kind = kind_words(values["kind"])
+        if kind is None:
+            raise refuse("kind", f"one of {', '.join(one.replace('_', ' ') for one in KINDS)}, or empty")
+        values["kind"] = kind
     return Purchase(**values | {"quantity": f"{number:g}"})  # type: ignore[arg-type]  # text values alone
 
 

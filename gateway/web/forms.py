@@ -100,6 +100,7 @@ FORMS = (
             Field("at", "Day", "date"),
             Field("quantity", "How many", hint="A number, such as 2.", required=False),
             Field("unit", "Of what", hint="Such as bags, cans, kg.", required=False),
+            Field("kind", "What kind", hint="Such as food, treat, medicine, flea treatment, litter.", required=False),
             Field("shop", "Where", required=False),
         ),
     ),
