@@ -352,6 +352,12 @@ def _asks_well(f: Facts) -> bool:
     return nothing and f.has("well") and f.yes_no and f.who.named and len(f.linked.tokens) <= 7
 
 
+def _asks_switch(f: Facts) -> bool:
+    """Whether it is when a food was changed."""
+    changed = f.has("switch_verb") and (f.subject_food or f.has("food_noun", "current_food"))
+    return f.starts("when", within=3) and (bool(f.linked.events) or changed)
+
+
 def _told(f: Facts) -> bool:
     """Whether a change for the worse is told, not asked ("Luna isn't eating"): whether so, and why."""
     if f.metric is None or not f.who.pets or f.yes_no or f.wh or f.what or f.has("how_much", "compare"):
@@ -515,7 +521,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "when_changed",
         "event_when",
-        lambda f: f.starts("when", within=3) and (bool(f.linked.events) or (f.subject_food and f.has("switch_verb"))),
+        _asks_switch,
     ),
     Rule("how_long_there", "event_when", lambda f: _happened(f) and f.has("how_long")),
     Rule("happened", "event_check", lambda f: _happened(f) and f.yes_no and not f.moved and not f.has("can", "cause")),
