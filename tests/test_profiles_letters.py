@@ -35,6 +35,7 @@ from tests.profiled import (
     rows,
 )
 from tests.test_profiles_hub import edited
+from tests.test_profiles_wire import scale_samples
 
 BROKEN_PETKIT = edited(
     "petkit-litter", ('from = "content.is_shit", unit = "state"', 'from = "content.is_shot", unit = "state"')
@@ -187,6 +188,16 @@ def test_a_hub_whose_profile_was_mended_ends_with_the_rows_of_one_whose_profile_
     assert {ref: (row.kind, row.start_ms, row.fields) for ref, row in everything_stored(database).items()} == want
     assert {letter.raw for letter in unread(database)} <= {b"{"}
     assert verify(database.path).is_sound
+
+
+def test_bare_samples_of_a_scale_are_not_read_again_for_equal_ones_were_kept_once(database):
+    nobody = ProfileSet([one for one in ALL.profiles if one.stream is None])
+    for raw in scale_samples((300, 30), *((300 - 0.4 * n, 2) for n in range(60)), (276, 60)):
+        hear(database, raw, profiles=nobody)
+    kept = len(unread(database))
+    assert kept > 10
+    assert again(database) == []
+    assert (rows(database), len(unread(database))) == ([], kept)
 
 
 def test_a_forgotten_devices_dead_letters_stay_dead(database):
