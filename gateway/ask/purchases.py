@@ -42,16 +42,16 @@ __all__ = ["purchases"]
 _SHOWN = 4
 _RECENT_DAYS = 30
 _KIND_WORDS = {
-    "food": "food",
-    "treat": "treats",
-    "medicine": "medicine",
-    "flea_treatment": "flea treatment",
-    "wormer": "wormer",
-    "supplement": "supplement",
-    "litter": "litter",
-    "toy": "toys",
-    "grooming": "grooming",
-    "equipment": "equipment",
+    "food": say("food"),
+    "treat": say("treats"),
+    "medicine": say("medicine"),
+    "flea_treatment": say("flea treatment"),
+    "wormer": say("wormer"),
+    "supplement": say("supplement"),
+    "litter": say("litter"),
+    "toy": say("toys"),
+    "grooming": say("grooming"),
+    "equipment": say("equipment"),
 }
 _MEDICINES = ("flea_treatment", "wormer")
 _NOT_GIVEN = "Bought is not given: a purchase says what was at home, not who ate it"
@@ -143,7 +143,7 @@ def _asked_for(scene: Scene, question: Question, on_file: tuple[Bought, ...]) ->
         return _Asked(verbatim(" ".join(said)), matching)
     meant = {*kinds, *(_MEDICINES if "medicine" in kinds else ())}
     return _Asked(
-        joined([say(_KIND_WORDS[kind]) for kind in kinds], last="or"),
+        joined([_KIND_WORDS[kind] for kind in kinds], last="or"),
         tuple(one for one in matching if one.kind in meant),
         tuple(one for one in matching if one.kind is None),
         kinds[0],
