@@ -116,3 +116,33 @@ def test_a_record_after_its_own_message_is_a_dead_letter_where_no_turn_can_have_
     assert rows == ()
     assert marks == {1: 1}
     assert [seq for seq, _ in letters] == [1]
+
+
+def test_a_meal_that_cannot_be_stays_a_dead_letter_also_where_a_turn_may_have_been(tmp_path):
+    """Found by the fuzzing soak: its beginning, carried on, lay before the boot's."""
+    early, late = (wire.pack_record(wire.BEAT, at_ms, (900, 2, 0)) for at_ms in (30 * MINUTE, 30 * DAY))
+    meal = wire.pack_record(wire.MEAL, HOUR, (TURN - HOUR, MINUTE, 20_000, 0))
+    told = [
+        (T0 + HOUR, wire.pack_message(1, 1, [early], HOUR, None)),
+        (T0 + 30 * DAY, wire.pack_message(1, 3, [late], 30 * DAY, None)),
+        (T0 + 30 * DAY + 1, wire.pack_message(1, 2, [meal], HOUR, None)),
+    ]
+    rows, _, marks, letters, _ = lived(tmp_path / "hub.db", [*told, told[2]], batch=1)
+    assert [row.seq for row in rows] == [1, 3]
+    assert marks == {1: 3}
+    assert [seq for seq, _ in letters] == [2]
+
+
+def test_nonsense_after_its_own_message_moves_no_clock_by_a_turn(tmp_path):
+    """An old message that comes late with an uptime no record of it can have: a turn would put it days ahead."""
+
+    def message(seq: int, sent_ms: int, uptime_ms: int) -> bytes:
+        return wire.pack_message(1, seq, [wire.pack_record(wire.BEAT, uptime_ms, (900, 2, 0))], sent_ms, None)
+
+    plain = [(T0 + day * DAY, message(day, day * DAY, day * DAY)) for day in range(1, 41)]
+    late = (T0 + 40 * DAY + 1, message(41, 2 * DAY, 39 * DAY))
+    rows, *_ = lived(tmp_path / "plain.db", plain, batch=4)
+    again, _, marks, letters, _ = lived(tmp_path / "late.db", [*plain, late], batch=4)
+    assert again == rows
+    assert marks == {1: 41}
+    assert [seq for seq, _ in letters] == [41]

@@ -30,6 +30,7 @@ __all__ = [
     "eaten_too_fast",
     "frame_ref",
     "heard_ms",
+    "objected",
     "read_payload",
 ]
 
@@ -140,6 +141,18 @@ def _objection(
     return None
 
 
+def _out_of_range(raw: RawFrame, boot: int, seq: int, objection: str) -> DeadLetter:
+    detail = f"record {seq} of boot {boot}: {objection}"
+    return dead_letter(raw, "out_of_range", detail, boot=boot, seq=seq, payload=raw.payload)
+
+
+def objected(raw: RawFrame, frame: Frame, *, sent_ms: int | None) -> DeadLetter | None:
+    """The dead letter of a record that cannot be, sent at that uptime (ms) or unknown; None where it can."""
+    latest_ms = UPTIME_MAX_MS if sent_ms is None else sent_ms
+    objection = _objection(frame.kind, frame.uptime_ms, frame.values, latest_ms=latest_ms)
+    return None if objection is None else _out_of_range(raw, frame.boot, frame.seq, objection)
+
+
 def read_payload(raw: RawFrame, *, retained: bool = False, wraps: bool = False) -> Reading:
     """Read one message; never raises for its bytes.
 
@@ -177,8 +190,7 @@ def read_payload(raw: RawFrame, *, retained: bool = False, wraps: bool = False) 
     for seq, kind, uptime_ms, values in message.records:
         objection = _objection(kind, uptime_ms, values, latest_ms=latest_ms, wraps=wraps)
         if objection is not None:
-            detail = f"record {seq} of boot {boot}: {objection}"
-            letters.append(dead_letter(raw, "out_of_range", detail, boot=boot, seq=seq, payload=raw.payload))
+            letters.append(_out_of_range(raw, boot, seq, objection))
             continue
         frames.append(Frame(device, boot, seq, kind, uptime_ms, values))
         if kind in URGENT_KINDS:

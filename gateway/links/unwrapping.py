@@ -15,12 +15,13 @@ from dataclasses import replace
 
 from firmware_bridge import wire
 from gateway.links.dating import BootClock
-from gateway.links.payloads import WRAP_MS, Reading, read_payload
+from gateway.links.payloads import WRAP_MS, Reading, objected, read_payload
 from gateway.model import Frame
 
 __all__ = ["carried_on", "may_have_wrapped"]
 
 _HALF_MS = WRAP_MS // 2
+_DAY_MS = 86_400_000
 
 
 def may_have_wrapped(reading: Reading, clock: BootClock) -> bool:
@@ -41,12 +42,19 @@ def _moved(frame: Frame, uptime_ms: int) -> Frame:
     """The record at this uptime; a meal's beginning as long before it as it says, by the same counter."""
     values = frame.values
     if frame.kind == wire.MEAL:
-        values = (uptime_ms - (frame.uptime_ms - int(values[0])) % WRAP_MS, *values[1:])
+        began_ms = uptime_ms - (frame.uptime_ms - int(values[0])) % WRAP_MS
+        values = (began_ms, *values[1:]) if began_ms >= 0 else values
     return replace(frame, uptime_ms=uptime_ms, values=values)
 
 
+def _runs_ahead(sent_ms: int, reading: Reading, clock: BootClock) -> bool:
+    """Whether a message sent then would have arrived long before: it bounded the whole boot wrongly."""
+    offset_ms = clock.offset_at(clock.anchors[-1][0])
+    return offset_ms is not None and sent_ms + offset_ms > reading.raw.received_ms + _DAY_MS
+
+
 def carried_on(reading: Reading, clock: BootClock, before: Callable[[int], int | None]) -> Reading:
-    """The message with its uptimes carried on, where `may_have_wrapped`.
+    """The message with its uptimes carried on, where `may_have_wrapped`; as it is, where that cannot be.
 
     Parameters
     ----------
@@ -56,20 +64,29 @@ def carried_on(reading: Reading, clock: BootClock, before: Callable[[int], int |
         The stored uptime (ms) of the boot's record with that number, else of the nearest lower
         number; None where nothing is stored.
     """
-    if reading.letters:  # a record from before the turn lies after its message's own uptime
-        reading = read_payload(reading.raw, retained=reading.retained, wraps=True)
-    header = reading.header
+    # A record from before the turn lies after its message's own uptime.
+    told = read_payload(reading.raw, retained=reading.retained, wraps=True) if reading.letters else reading
+    header = told.header
     assert header is not None
     frames: list[Frame] = []
     last_ms: int | None = None
-    for frame in sorted(reading.frames, key=lambda one: one.seq):
+    for frame in sorted(told.frames, key=lambda one: one.seq):
         known_ms = before(frame.seq) if last_ms is None else last_ms
         if known_ms is None:
-            known_ms = clock.anchors[-1][0] if reading.sent_ms is not None else 0
+            known_ms = clock.anchors[-1][0] if told.sent_ms is not None else 0
         last_ms = _least(frame.uptime_ms, from_ms=known_ms - _HALF_MS)
         frames.append(_moved(frame, last_ms))
     sent_ms = header.sent_uptime_ms
     if sent_ms is not None and last_ms is not None:
         # The earliest that can be: too early bounds the boot's clock loosely, too late would bound it wrongly.
         sent_ms = _least(sent_ms, from_ms=last_ms)
-    return replace(reading, frames=tuple(frames), header=header._replace(sent_uptime_ms=sent_ms))
+        if _runs_ahead(sent_ms, reading, clock):
+            return reading
+    letters = [*told.letters, *(letter for frame in frames if (letter := objected(told.raw, frame, sent_ms=sent_ms)))]
+    objected_to = {letter.seq for letter in letters}
+    return replace(
+        told,
+        frames=tuple(frame for frame in frames if frame.seq not in objected_to),
+        letters=tuple(letters),
+        header=header._replace(sent_uptime_ms=sent_ms),
+    )
