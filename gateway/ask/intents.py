@@ -107,7 +107,7 @@ def _is_causal(f: Facts) -> bool:
     about = f.subject_food or f.subject_med or f.thing or f.mentions("place", "cond") or bool(f.linked.events)
     about = about or f.has("current_food", "new_food", "food_noun")
     blames = f.has("cause") or (f.yes_no and f.has("why"))
-    return _measured(f) and (f.has("line_up") or (blames and about)) and not f.starts("why", within=2)
+    return _measured(f) and (f.has("line_up") or (blames and about)) and not f.starts("why", "when", within=2)
 
 
 def _blames_food(f: Facts) -> bool:

@@ -396,7 +396,9 @@ def _choose(
         other_pet = any(reading.kind == "pet" for _, reading in before)
         eaten = other_pet and any(last == index for name in ("eat_ask", "contact") for _, last in cues.get(name, ()))
         owner = count == 1 and word.endswith("'s")  # "the cause of Ginger's itching"
-        if not owner and (lead in reader.words["articles"] or eaten or _judged_for(tokens, index + count, cues)):
+        amount = tokens[index - 2].text if index > 1 else ""
+        article = lead in reader.words["articles"] and (lead != "of" or amount in reader.words["object_links"])
+        if not owner and (article or eaten or _judged_for(tokens, index + count, cues)):
             by_kind.pop("pet")
     if "ing" in by_kind and by_kind.keys() & {"species", "species_plural"}:  # "a rabbit" lives, "rabbit" is eaten
         pointed = any(last == index for name in ("definite", "kind_of", "both") for _, last in cues.get(name, ()))

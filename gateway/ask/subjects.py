@@ -69,7 +69,9 @@ def who_is_asked(linked: Linked, household: Household, last_pet: str | None) -> 
     A pronoun takes the last pet of the conversation, else the only pet of its sex, else the
     only pet that is given the food in question, else "?".
     """
-    named = {mention.target for mention in linked.mentions if mention.kind == "pet"}
+    named = {mention.target for mention in linked.mentions if mention.kind == "pet"} | _in_device_names(
+        linked, household
+    )
     hosts: set[str] = set()
     meant: set[str] = set()
     asked: set[str] = set()
@@ -105,6 +107,16 @@ def who_is_asked(linked: Linked, household: Household, last_pet: str | None) -> 
 def _not_here_yet(linked: Linked, index: int) -> bool:
     """Whether it is "our new kitten", "a second dog": an animal that is asked about and does not live here."""
     return any(a < index < b for a, b in linked.cues.get("pet_advice", ()))
+
+
+def _in_device_names(linked: Linked, household: Household) -> set[str]:
+    """The pet whose name is part of a device's name that was said ("Misty's bowl")."""
+    said = [
+        {word.removesuffix("'s") for i in range(*span) if (word := linked.word(i))}
+        for span, mention in zip(linked.spans, linked.mentions, strict=True)
+        if mention.kind == "device"
+    ]
+    return {pet.id for pet in household.pets for words in said if pet.name.casefold() in words}
 
 
 def _of_host(household: Household, mention: Mention) -> tuple[str, ...]:
