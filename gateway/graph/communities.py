@@ -60,7 +60,9 @@ def communities(graph: Graph) -> Communities:
     label = np.arange(graph.vertex_count)
     while True:
         moved = np.array(_local_moves(weights), dtype=np.int64)
-        groups, merged = np.unique(moved, return_inverse=True)
+        ascending = np.sort(moved)
+        groups = ascending[np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)]]
+        merged = np.searchsorted(groups, moved)
         label = merged[label] if len(merged) else label
         if len(groups) == len(weights):
             break
