@@ -231,6 +231,12 @@ def test_a_question_no_entry_has_a_word_of_is_still_refused(home):
     assert first(asked(home, "what is the capital of France")).startswith("That is not something the records")
 
 
+def test_a_question_that_is_about_this_home_but_not_understood_says_whom_it_is_about(home):
+    answer = asked(home, "Max quibbles the snark, doesn't he, and Luna too")
+    assert first(answer) == "This is about Max and Luna, but I can't read what is asked"
+    assert answer.notices[0].kind is NoticeKind.CLARIFY
+
+
 # --- nights, and two days side by side --------------------------------------------------------
 
 

@@ -51,6 +51,21 @@ def test_questions_written_before_any_rule_saw_them_are_read_and_no_danger_is_mi
     assert [case["text"] for case in dangerous if ask(case["text"]).answer_class != "conservative"] == []
 
 
+def test_every_way_to_ask_of_a_kind_is_read_as_that_kind():
+    wrong, kind, read = [], ("", "", ""), 0
+    for line in (DATA / "questions_kinds_en.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("= "):
+            intent, metric, direction = line.removeprefix("= ").split()
+            kind = (intent, metric, direction)
+        elif not line.startswith("#"):
+            found = ask(line)
+            read += 1
+            if (found.intent, str(found.metric), str(found.direction)) != kind:
+                wrong.append(f"{line!r}: {found.intent} {found.metric} {found.direction}, not {' '.join(kind)}")
+    assert read >= 1000
+    assert len(wrong) <= (1 - LEAST_RIGHT) * read, "\n".join(wrong)
+
+
 @pytest.mark.parametrize(
     ("text", "before", "intent", "metric"),
     [

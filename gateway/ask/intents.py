@@ -557,7 +557,7 @@ RULES: tuple[Rule, ...] = (
         lambda f: f.who.named and sum(token.text[0].isalpha() for token in f.linked.tokens) == 1,
     ),
     Rule("tell_about", "overview", lambda f: f.who.named and f.has("most_of") and not _measured(f)),
-    Rule("about_a_pet", "pet_advice", lambda f: f.who.named and f.starts("can", "how_much", within=1)),
+    Rule("about_a_pet", "pet_advice", lambda f: f.who.named and f.starts("can", within=1)),
 )
 
 

@@ -170,8 +170,21 @@ def _refuse(turn: _Turn) -> None:
     if turn.question.answer_class == "GENERAL":
         _general(turn)
         return
-    turn.draft.say(NoticeKind.SHORT, opening)
+    about = _meant(turn) if turn.question.rule == "nothing_linked" else ()
+    if about:
+        turn.draft.say(
+            NoticeKind.CLARIFY, say("This is about {what}, but I can't read what is asked", what=joined(about))
+        )
+    else:
+        turn.draft.say(NoticeKind.SHORT, opening)
     turn.draft.say(NoticeKind.NEXT, say("You can ask {what}", what=CAN_ASK))
+
+
+def _meant(turn: _Turn) -> tuple[str, ...]:
+    """The pets and things of this home that a question names, as they are called here or as they were said."""
+    names = {pet.id: pet.name for pet in turn.scene.home.pets}
+    said = (m for m in turn.question.mentions if m.kind in {"pet", "own_food", "own_med", "device", "place"})
+    return tuple(dict.fromkeys(names.get(mention.target, mention.text) for mention in said))
 
 
 def _general(turn: _Turn) -> None:
