@@ -39,11 +39,14 @@ def test_at_least_95_percent_of_the_second_set_have_every_field_right():
     assert len(wrong) <= (1 - LEAST_RIGHT) * len(cases), "\n".join(wrong)
 
 
-@pytest.mark.parametrize("name", ["en", "de", "es", "en2", "de2", "es2", "en3", "en4", "en5"])
+@pytest.mark.parametrize(
+    "name", ["en", "de", "es", "en2", "de2", "es2", "en3", "en4", "en5", "de3", "es3", "de4", "es4"]
+)
 def test_questions_written_before_any_rule_saw_them_are_read_and_no_danger_is_missed(name):
     # First sight, before the rules were mended: en 92 of 122, de 27 of 40, es 28 of 40; after a first
     # round of mending, a second set of each: en2 35 of 60, de2 24 of 25, es2 22 of 25; after the next, by another
     # hand: en3 111 of 140, then en4 127 and en5 134 of 140 (DECISIONS).
+    # Later sets of both other languages, first sight: de3 80 of 100, es3 77; after mending, de4 80 of 100, es4 75.
     cases = rows(DATA / f"questions_unseen_{name}.jsonl")
     wrong = differences(cases, HOME)
     assert len(wrong) <= (1 - LEAST_RIGHT) * len(cases), "\n".join(wrong)

@@ -191,6 +191,18 @@ def test_what_no_vocabulary_knows_is_treated_as_possibly_poisonous():
     assert "I don't know what blorp is; treat it as possibly poisonous." in triage(read, hazards(), HOME).first
 
 
+def test_what_no_vocabulary_knows_is_possibly_poisonous_before_a_german_verb_too():
+    read = ask("Max hat einen Blorp gefressen")
+    assert (read.answer_class, read.unmatched) == ("conservative", ("blorp",))
+    assert ask("Max hat seinen Napf leer gefressen").answer_class != "conservative"
+    assert ask("Hat Max heute gut gefressen?").answer_class != "conservative"
+
+
+def test_a_name_that_is_a_food_is_the_pet_behind_the_spanish_a():
+    read = ask("a peanut lo atropelló un coche")
+    assert (read.pets, read.answer_class) == (("peanut",), "conservative")
+
+
 @pytest.mark.parametrize("text", ["Luna is panting", "Luna is constipated", "Luna keeps crying in the litter box"])
 def test_signs_of_cats_are_red_for_cats_alone(text):
     assert ask(text).answer_class == "conservative"

@@ -11,17 +11,18 @@ from string import Formatter
 import pytest
 
 import gateway
-from gateway.ask.answer import answer_json, answer_lines
+from gateway.ask.answer import ENGLISH_ONLY, EXPLAINED_WORDS, PLAIN_WORDS, answer_json, answer_lines, words_in
 from gateway.ask.question import read_question
 from gateway.ask.safety import triage
 from gateway.ask.said import worded
+from gateway.dialogue import EvidenceClass, NoticeKind
 from gateway.ontology.ingredients import load_ingredients
 from gateway.ontology.load import hazards, load, read_table
 from gateway.ontology.wordings import WORDED, wordings
 from tests.ask_home import household as home_of
 from tests.ask_home import made
 from tests.ask_situations import SITUATIONS
-from tests.question_home import DATA, HOME, NOW_MS
+from tests.question_home import DATA, HOME, NOW_MS, rows
 
 ROOT = Path(gateway.__file__).parent
 TABLES = {code: wordings(code) for code in WORDED}
@@ -44,6 +45,15 @@ NEVER_SAID = {
         re.IGNORECASE,
     ),
 }
+NEVER_REASSURED = {
+    "de": re.compile(
+        r"\b(ungefährlich|unbedenklich|kein notfall|keine sorge|kein grund zur sorge|kerngesund)\b", re.IGNORECASE
+    ),
+    "es": re.compile(
+        r"\b(no es una urgencia|no se preocupe|nada de qué preocuparse|está sano|está sana)\b", re.IGNORECASE
+    ),
+}
+EXPLAINED = frozenset({"explain_change", "cause_check", "before_change", "vet_summary", "provenance"})
 FOREIGN = tuple(
     text
     for text in (DATA / "questions_dangerous.txt").read_text("utf-8").splitlines()
@@ -98,6 +108,22 @@ def _templates() -> set[str]:
     return found
 
 
+def _plain_lines() -> set[str]:
+    """The texts that code hands to a draft as they stand."""
+    found = set()
+    for path in ROOT.glob("ask/*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr in ("say", "claim")
+            ):
+                text = (node.args[1:2] if node.func.attr == "say" else node.args[2:3]) or [ast.Constant("")]
+                ends = [text[0].body, text[0].orelse] if isinstance(text[0], ast.IfExp) else text
+                found |= {end.value for end in ends if isinstance(end, ast.Constant) and end.value}
+    return found
+
+
 def places(template: str) -> set[str]:
     return {name.partition(".")[0] for _, name, _, _ in Formatter().parse(template) if name is not None}
 
@@ -122,7 +148,7 @@ def test_a_line_fills_the_places_of_its_english_and_no_others(code):
 
 @pytest.mark.parametrize("code", WORDED)
 def test_every_template_is_worded(code):
-    assert sorted(_templates() - set(TABLES[code].lines)) == []
+    assert sorted((_templates() | _plain_lines()) - set(TABLES[code].lines)) == []
 
 
 @pytest.mark.parametrize("code", WORDED)
@@ -193,6 +219,68 @@ def test_a_poison_is_answered_whole_in_the_askers_language(tmp_path, text, openi
 
 
 # --- any answer -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory):
+    """(question, answer) for every German and Spanish question of the cases, in a home where something changed."""
+    with SITUATIONS[1](tmp_path_factory.mktemp("asked")) as (home, _):
+        found = []
+        for name in ("de", "de2", "de3", "de4", "es", "es2", "es3", "es4"):
+            for case in rows(DATA / f"questions_unseen_{name}.jsonl"):
+                answer = home.ask(case["text"])
+                if answer.question.language != "en":
+                    found.append((case["text"], answer))
+        yield tuple(found)
+
+
+def test_every_answer_is_in_one_language_and_nearly_all_in_the_askers(asked):
+    english = [text for text, answer in asked if answer.language == "en"]
+    assert len(asked) >= 440
+    assert len(english) <= len(asked) // 50, english
+    for text, answer in asked:
+        told = "\n".join(answer_lines(answer))
+        if answer.language != "en":
+            assert english_in(told, answer.language) == [], (text, told)
+        else:
+            first, rest = told.split("\n", 1)
+            assert first.rstrip(".") == worded(ENGLISH_ONLY, TABLES[answer.question.language])
+            assert not re.search(r"[äöüßñ¿„«]", rest), (text, told)
+
+
+def test_an_answer_opens_briefly_and_stays_short_in_every_language(asked):
+    for text, answer in asked:
+        if answer.question.safety is not None or not answer.layout:
+            continue
+        first = answer_lines(answer)[0]
+        limit = (EXPLAINED_WORDS if answer.question.intent in EXPLAINED else PLAIN_WORDS) * max(
+            1, len(answer.question.pets)
+        )
+        read = sum(words_in(claim.text) for claim in answer.claims) + sum(words_in(n.text) for n in answer.notices)
+        short = [notice.text for notice in answer.notices if notice.kind is NoticeKind.SHORT][:1]
+        assert all(len(notice.split()) <= 25 for notice in short), (text, first)
+        assert read <= limit, (text, read, limit)
+
+
+def test_no_answer_is_empty(asked):
+    assert [text for text, answer in asked if not answer.layout] == []
+
+
+def test_no_answer_in_any_language_reassures(asked):
+    for text, answer in asked:
+        if answer.language != "en":
+            told = " ".join(notice.text for notice in answer.notices)
+            assert NEVER_REASSURED[answer.language].search(told) is None, (text, told)
+
+
+def test_a_general_answer_is_labelled_in_the_askers_language(tmp_path):
+    with SITUATIONS[1](tmp_path) as (home, _):
+        for text, label in (
+            ("Soll ich mir einen zweiten Hund holen?", "Allgemeinwissen"),
+            ("¿Debería tener otro perro?", "Conocimiento general"),
+        ):
+            general = [claim for claim in home.ask(text).claims if claim.evidence_class is EvidenceClass.GENERAL]
+            assert [claim.text.split(",")[0] for claim in general] == [label]
 
 
 def test_what_has_no_wording_yet_is_all_english_behind_one_line_that_says_so(tmp_path):

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_BUDGET",
+    "ENGLISH_ONLY",
     "EXPLAINED_WORDS",
     "GENERAL",
     "PLAIN_WORDS",

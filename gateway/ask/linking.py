@@ -180,7 +180,7 @@ def link(text: str, reader: Reader, calendar: Calendar, *, hint: str | None = No
     times = _with_the_other_period(read_times(corrected, language.times, calendar), corrected, language, calendar)
     frames = language.frames.find(text, corrected)
     cues = by_cue(language.cues.every_in(text, corrected), frames)
-    chosen = _things_in(text, corrected, reader, cues)
+    chosen = _things_in(text, corrected, reader, cues, articles=language.words["articles"])
     cues = outside_names(cues, chosen)
     meals = [(m.first, m.last) for m in language.metrics.find_in(text, corrected) if m.last - m.first > 1]
     chosen = tuple((m, r) for m, r in chosen if r.kind not in {"food", "ing"} or not _inside(m, meals))
@@ -340,7 +340,9 @@ def _is_solid(reading: Reading) -> bool:
     return reading.kind in {"pet", "own_food", "own_med", "device", "place", "person", "topic", "med", "ing", "food"}
 
 
-def _things_in(text: str, tokens: Sequence[Token], reader: Reader, cues: Spans) -> tuple[tuple[Match, Reading], ...]:
+def _things_in(
+    text: str, tokens: Sequence[Token], reader: Reader, cues: Spans, *, articles: frozenset[str]
+) -> tuple[tuple[Match, Reading], ...]:
     """Longest matches over all lexicons, each with the one reading its place allows."""
     found: list[tuple[Match, Reading]] = []
     index = 0
@@ -351,7 +353,8 @@ def _things_in(text: str, tokens: Sequence[Token], reader: Reader, cues: Spans) 
                 hits.setdefault(count, set()).update(readings)
         step = 1
         for count in sorted(hits, reverse=True):
-            chosen = _choose(reader, tokens, (index, count), hits[count], cues=cues, before=found)
+            place = (index, count)
+            chosen = _choose(reader, tokens, place, hits[count], cues=cues, before=found, articles=articles)
             if chosen is not None:
                 start, end = tokens[index].start, tokens[index + count - 1].end
                 others = tuple(sorted(hits[count] - {chosen}))
@@ -370,8 +373,11 @@ def _choose(
     *,
     cues: Spans,
     before: Sequence[tuple[Match, Reading]],
+    articles: frozenset[str],
 ) -> Reading | None:
     """One reading by place in the sentence: the stated order of preference.
+
+    ``articles`` are the language's own: "a peanut" is a nut in English and the pet in Spanish.
 
     1. "Max 10 kg" is a limit. 2. A place's name after at, to, from, unless a thing of the pet
     follows ("at Bella's bowl"). 3. A pet's name that is also a thing is the thing after an
@@ -397,7 +403,7 @@ def _choose(
         eaten = other_pet and any(last == index for name in ("eat_ask", "contact") for _, last in cues.get(name, ()))
         owner = count == 1 and word.endswith("'s")  # "the cause of Ginger's itching"
         amount = tokens[index - 2].text if index > 1 else ""
-        article = lead in reader.words["articles"] and (lead != "of" or amount in reader.words["object_links"])
+        article = lead in articles and (lead != "of" or amount in reader.words["object_links"])
         if not owner and (article or eaten or _judged_for(tokens, index + count, cues)):
             by_kind.pop("pet")
     if "ing" in by_kind and by_kind.keys() & {"species", "species_plural"}:  # "a rabbit" lives, "rabbit" is eaten

@@ -180,6 +180,22 @@ def _unknown_object(linked: Linked) -> tuple[str, ...]:
             continue
         if pointed or not linked.word(heads[0]).endswith("ly"):
             return tuple(linked.word(i) for i in heads)
+    return _unknown_before(linked)
+
+
+def _unknown_before(linked: Linked) -> tuple[str, ...]:
+    """The same where the object stands before its participle: "Max hat einen Blorp gefressen" -> ("blorp",).
+
+    Only words that nothing knows, behind an article: what is said there else is a food or a time.
+    """
+    if linked.language.id != "de":
+        return ()
+    for verb, _ in linked.cues.get("contact", ()):
+        first = verb
+        while first > 0 and verb - first < 3 and linked.word(first - 1) in linked.unmatched:
+            first -= 1
+        if first < verb and first > 0 and linked.word(first - 1) in linked.language.words["determiners"]:
+            return tuple(linked.word(index) for index in range(first, verb))
     return ()
 
 
