@@ -19,6 +19,7 @@ from gateway.ask.answer import answer_json, answer_lines
 from gateway.ask.ask import ask
 from gateway.ask.question import frame_json
 from gateway.ask.records import heading, open_record, record_text
+from gateway.ask.said import say, verbatim, worded
 from gateway.config import load as load_config
 from gateway.errors import ConfigError, ImportRefused, ScentwalkError
 from gateway.links.clock import SystemClock
@@ -26,6 +27,7 @@ from gateway.measure.days import local_day
 from gateway.model import RecordRef
 from gateway.ontology.kept import KeptAliases
 from gateway.ontology.load import keeping, vocabulary_key
+from gateway.ontology.wordings import wordings
 from gateway.store import Snapshot, check_readable
 
 if TYPE_CHECKING:
@@ -248,14 +250,15 @@ def print_answer(answer: Answer, *, explain: bool = False) -> None:
     """The answer as an owner reads it in a terminal, each citation with the records it opens."""
     print("\n\n".join(answer_lines(answer)))
     cited = [claim for claim in answer.claims if claim.refs]
+    table = wordings(answer.language)
     if cited:
-        print("\nOpen a source with: scentwalk record REF")
+        print(f"\n{worded(say('Open a source with: {command}', command=verbatim('scentwalk record REF')), table)}")
         for claim in cited:
             more = len(claim.refs) - _SOURCES_SHOWN
             shown = "  ".join(ref.text for ref in claim.refs[:_SOURCES_SHOWN])
-            print(f"  [{claim.cite}] {shown}{f'  and {more} more' if more > 0 else ''}")
-    local = datetime.fromtimestamp(answer.as_of_ms / 1000, UTC)
-    print(f"\nAs of {local:%Y-%m-%d %H:%M} UTC, home in {answer.zone}.")
+            print(f"  [{claim.cite}] {shown}{worded(say('  and {count} more', count=more), table) if more > 0 else ''}")
+    local = verbatim(f"{datetime.fromtimestamp(answer.as_of_ms / 1000, UTC):%Y-%m-%d %H:%M} UTC")
+    print(f"\n{worded(say('As of {when}, home in {zone}.', when=local, zone=verbatim(answer.zone)), table)}")
     if explain:
         print("\n".join(("", "How this answer came about", *(f"  {line}" for line in answer.explain))))
 

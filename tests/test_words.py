@@ -73,7 +73,7 @@ def english_in(text: str, language: str) -> list[str]:
 def _literals() -> set[str]:
     """Every text that stands in the code of answers or in the vocabulary."""
     found = set()
-    for path in [*ROOT.glob("ask/*.py"), ROOT / "dialogue.py"]:
+    for path in [*ROOT.glob("ask/*.py"), ROOT / "__main__.py"]:
         tree = ast.parse(path.read_text("utf-8"))
         found |= {
             node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
@@ -271,6 +271,25 @@ def test_no_answer_in_any_language_reassures(asked):
         if answer.language != "en":
             told = " ".join(notice.text for notice in answer.notices)
             assert NEVER_REASSURED[answer.language].search(told) is None, (text, told)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "language"),
+    [
+        ("Warum kratzt sich Max diese Woche mehr?", "Woher weißt du das?", "de"),
+        ("¿Por qué se rasca más Max esta semana?", "¿Cómo lo sabes?", "es"),
+    ],
+)
+def test_what_an_answer_stands_on_is_told_in_its_own_language(tmp_path, first, then, language):
+    with SITUATIONS[1](tmp_path) as (home, _):
+        before = home.ask(first)
+        answer = home.ask(then, after=before)
+        assert (before.language, answer.language) == (language, language)
+        assert english_in("\n".join(answer_lines(answer)), language) == []
+        other = home.ask("How do you know?", after=before)
+        assert other.language == "en"
+        unquoted = re.sub(r'"[^"]*"|\[[^\]]*\]', "", "\n".join(answer_lines(other)))
+        assert not re.search(r"[äöüßñáéíóú¿„«]", unquoted), unquoted
 
 
 def test_a_general_answer_is_labelled_in_the_askers_language(tmp_path):

@@ -301,6 +301,7 @@ def provenance(scene: Scene, question: Question, draft: Draft, earlier: Answer |
         sources_on(scene, question, draft)
         return
     own = any(claim.evidence_class is EvidenceClass.CONNECTION for claim in earlier.claims)
+    foreign = earlier.language != question.language  # its words are said again as they were: in quotation marks
     draft.words = EXPLAINED_WORDS
     draft.say(
         NoticeKind.SHORT,
@@ -311,17 +312,18 @@ def provenance(scene: Scene, question: Question, draft: Draft, earlier: Answer |
     draft.paragraph()
     for opening, kinds in _STANDS_ON:
         for claims in _alike([claim for claim in earlier.claims if claim.kind in kinds]):
-            _again(scene, draft, claims, opening)
+            _again(scene, draft, claims, opening, foreign=foreign)
     rest = [c for c in earlier.claims if c.evidence_class in _CITED and not any(c.kind in k for _, k in _STANDS_ON)]
     for claim in rest:
-        _again(scene, draft, (claim,), "On record")
+        _again(scene, draft, (claim,), "On record", foreign=foreign)
     draft.paragraph()
     if own:
         draft.say(NoticeKind.CAUTION, "Mine: joining them by their dates. One change is one observation, not a proof")
     not_on_file = worded(say("Not on file: {what}", what=verbatim("")), wordings(earlier.language))
     for notice in earlier.notices:
         if notice.kind is NoticeKind.ABSENCE and notice.text.startswith(not_on_file) and own:
-            against = say("Against it: {what}", what=first_lower(verbatim(notice.text)))
+            was = _quoted(notice.text) if foreign else first_lower(verbatim(notice.text))
+            against = say("Against it: {what}", what=was)
             draft.say(NoticeKind.ABSENCE, against, slot=notice.slot)
     draft.say(NoticeKind.NEXT, "Wrong somewhere? Mark the link; you can undo it")
 
@@ -343,14 +345,18 @@ def _alike(claims: list[Claim]) -> list[tuple[Claim, ...]]:
     return [tuple(group) for group in grouped.values()]
 
 
-def _again(scene: Scene, draft: Draft, claims: tuple[Claim, ...], opening: str) -> None:
-    first, told = claims[0], [_brief(scene, claim) for claim in claims]
+def _quoted(text: str) -> Said:
+    return say('"{text}"', text=verbatim(text))
+
+
+def _again(scene: Scene, draft: Draft, claims: tuple[Claim, ...], opening: str, *, foreign: bool) -> None:
+    first, told = claims[0], [_brief(scene, claim, foreign=foreign) for claim in claims]
     between = "; " if all(text[:1].islower() for text in told) else ". "
     draft.claim(
         first.kind,
         first.evidence_class,
         say("{opening}: {text}", opening=opening, text=listed(told, between=between)),
-        cite=first.cite,
+        cite=verbatim(first.cite),
         refs=tuple(ref for claim in claims for ref in claim.refs),
         values=tuple(
             Quantity(value.name if len(claims) == 1 else f"{claim.id}.{value.name}", value.value, value.unit)
@@ -362,7 +368,7 @@ def _again(scene: Scene, draft: Draft, claims: tuple[Claim, ...], opening: str) 
     )
 
 
-def _brief(scene: Scene, claim: Claim) -> Said:
+def _brief(scene: Scene, claim: Claim, *, foreign: bool) -> Said:
     """A claim said again in short: a comparison by its days, the rest as it was."""
     days = {value.name: value.value for value in claim.values}
     series = next((name for name in claim.about if name.startswith("series:")), None)
@@ -374,8 +380,10 @@ def _brief(scene: Scene, claim: Claim) -> Said:
             days=verbatim(str(days["days"])),
             earlier=verbatim(str(days["usual_days"])),
         )
-    own_words = claim.kind in ("as_usual", "label_lists", "label_lists_none")
-    return first_lower(verbatim(claim.text)) if own_words else verbatim(claim.text)
+    if foreign:
+        return _quoted(claim.text)
+    lowered = claim.kind in ("as_usual", "label_lists", "label_lists_none")
+    return first_lower(verbatim(claim.text)) if lowered else verbatim(claim.text)
 
 
 def correction(draft: Draft, earlier: Answer | None) -> None:
