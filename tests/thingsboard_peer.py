@@ -25,6 +25,8 @@ __all__ = ["FIELDS", "TOPIC", "Peer", "Platform", "Rate", "broker", "measure"]
 TOPIC = "peer/tracker"
 PACE = "pace"
 _TOKEN = "token"
+_NOWHERE = "http://127.0.0.1:9"
+"""It asks its maker for updates at each start; what is measured here asks nobody."""
 FIELDS = ("lasted", "scratch", "shake", "low", "mid", "high", "rest", "restless", "worn")
 _WAIT_S = 20
 
@@ -168,7 +170,11 @@ class Peer:
             self._process = subprocess.Popen(
                 [self._python, "-c", "from thingsboard_gateway.tb_gateway import main; main()"],
                 cwd=self._folder,
-                env={"TB_GW_CONFIG_DIR": str(self._folder / "config"), "PATH": "/usr/bin:/bin"},
+                env={
+                    "TB_GW_CONFIG_DIR": str(self._folder / "config"),
+                    "PATH": "/usr/bin:/bin",
+                    **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY"), _NOWHERE),
+                },
                 stdout=said,
                 stderr=subprocess.STDOUT,
             )
