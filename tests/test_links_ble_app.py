@@ -82,9 +82,9 @@ async def test_a_radio_that_is_not_there_is_said_and_mqtt_goes_on(bus: PrivateBu
             await eventually(lambda: gateway.link.state.connected, "MQTT must stand")
             assert gateway.radio is not None
             await eventually(lambda: "ServiceUnknown" in gateway.radio.state.trouble, "the radio must say why not")
-            client = gateway.link._connection.client
             records = [wire.pack_record(wire.BEAT, 5, (900, 1, 0)), wire.pack_record(wire.MARK_REQUEST, 6, ())]
-            client.publish(wire.up_topic("tracker-max"), wire.pack_message(1, 1, records, 7, None), qos=1)
+            message = wire.pack_message(1, 1, records, 7, None)
+            assert gateway.link._connection.publish(wire.up_topic("tracker-max"), message)
             await eventually(lambda: stored(database, "tracker-max") == 1, "MQTT must go on")
             assert "ServiceUnknown" in str((await told(listener.getsockname()[1]))["trouble"])
             gateway.stop()
