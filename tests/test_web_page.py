@@ -33,6 +33,7 @@ from tests.web_home import (
     PASSAGE_REF,
     TOKEN,
     Home,
+    answer_body,
     day_row,
     fill,
     served,
@@ -462,6 +463,20 @@ def test_the_json_answer_is_the_stored_answer_with_its_number(home, writable):
         stored = reader.answer(told.pop("number"))
     assert stored is not None
     assert told == json.loads(stored[2])
+
+
+def test_an_answers_words_say_which_language_they_are_in(home, writable):
+    for language in ("de", "en"):
+        body = answer_body() | {"language": language}
+        with Database(home.path) as database, database.transaction() as tx:
+            number = tx.save_answer(asked_ms=NOW_MS, question=body["question"], body=json.dumps(body), cites=())
+        page = writable.get(f"/answer/{number}").text
+        assert '<html lang="en">' in page
+        assert page.count(f'<p lang="{language}"') == body["layout"].count("-") + 1
+    before = {key: value for key, value in answer_body().items() if key != "language"}
+    with Database(home.path) as database, database.transaction() as tx:
+        number = tx.save_answer(asked_ms=NOW_MS, question=before["question"], body=json.dumps(before), cites=())
+    assert '<p lang="en"' in writable.get(f"/answer/{number}").text, "answers of before were all in English"
 
 
 # --- in a browser ---------------------------------------------------------------------------------
