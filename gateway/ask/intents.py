@@ -186,7 +186,7 @@ def _asks_onset(f: Facts) -> bool:
     gone = f.metric is not None and f.metric.direction is not None and not f.has("last")
     switched = f.subject_food and f.has("start", "switch_verb", "getting") and not f.has("last", "most")
     begun = f.has("when") and (f.has("start") or first or gone or turned or switched) and f.starts("when", within=3)
-    return about and (f.has("since_when") or lasting or begun)
+    return about and (f.has("since_when") or lasting or (begun and not f.has("due")))
 
 
 def _against_past(f: Facts) -> bool:
@@ -407,6 +407,7 @@ def _asks_too_heavy(f: Facts) -> bool:
 def _requests(f: Facts) -> bool:
     """Whether something is wanted that the hub does not do ("Can you order more food?")."""
     asks = f.has("how_much", "why", "when", "which", "who", "compare", "overview", "tell_vet", "record", "need_vet")
+    asks = asks or (f.has("cause") and _measured(f))
     return f.starts("request", within=1) and not asks
 
 

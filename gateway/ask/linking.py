@@ -77,8 +77,14 @@ class Linked:
 
     def starts(self, *cues: str, within: int = 3) -> bool:
         """Whether any of the cue classes begins within the first words, politeness not counted."""
-        spans = (span for cue in cues for span in self.cues.get(cue, ()))
+        spans = [span for cue in cues for span in self.cues.get(cue, ())]
+        if "when" in cues and self._ends_with_when():  # "her last meal was when?"
+            return True
         return any(first - self.opens_at < within and last > self.opens_at for first, last in spans)
+
+    def _ends_with_when(self) -> bool:
+        ends = max((i + 1 for i in range(*self.asked) if self.tokens[i].text[0].isalnum()), default=0)
+        return any(last == ends and last - first == 1 for first, last in self.cues.get("when", ()))
 
     def targets(self, *kinds: str) -> tuple[str, ...]:
         """Targets of the mentions of these kinds, sorted, once each."""
@@ -402,18 +408,34 @@ def _choose(
         other_pet = any(reading.kind == "pet" for _, reading in before)
         eaten = other_pet and any(last == index for name in ("eat_ask", "contact") for _, last in cues.get(name, ()))
         owner = count == 1 and word.endswith("'s")  # "the cause of Ginger's itching"
-        amount = tokens[index - 2].text if index > 1 else ""
-        article = lead in articles and (lead != "of" or amount in reader.words["object_links"])
+        article = lead in articles and not _no_article(reader, tokens, place)
         if not owner and (article or eaten or _judged_for(tokens, index + count, cues)):
             by_kind.pop("pet")
     if "ing" in by_kind and by_kind.keys() & {"species", "species_plural"}:  # "a rabbit" lives, "rabbit" is eaten
         pointed = any(last == index for name in ("definite", "kind_of", "both") for _, last in cues.get(name, ()))
-        lives = "species_plural" in by_kind or (pointed and lead != "any")
+        lives = "species_plural" in by_kind or (pointed and lead != "any" and not _is_condition(reader, tokens, place))
         by_kind.pop("ing" if lives else "species")
     for kind in (*_ORDER, *_THING_ORDER):
         if kind in by_kind:
             return by_kind[kind][0]
     return min((r for rows in by_kind.values() for r in rows), default=None)
+
+
+def _is_condition(reader: Reader, tokens: Sequence[Token], place: tuple[int, int]) -> bool:
+    """Whether a condition follows: "a rabbit allergy"."""
+    after = place[0] + place[1]
+    found = reader.things.lexicon.at(tokens, after) if after < len(tokens) else ()
+    return any(reading.kind == "cond" for _, readings in found for reading in readings)
+
+
+def _no_article(reader: Reader, tokens: Sequence[Token], place: tuple[int, int]) -> bool:
+    """Whether the word before a pet's name is none: "the weight of Peanut", "my Ivy", "... that Biscuit is"."""
+    index, count = place
+    lead, before = tokens[index - 1].text, tokens[index - 2].text if index > 1 else ""
+    following = tokens[index + count].text if index + count < len(tokens) else ""
+    if lead == "of":
+        return before not in reader.words["object_links"]
+    return lead in {"my", "our"} or (lead == "that" and following in reader.words["aux"])
 
 
 def _judged_for(tokens: Sequence[Token], end: int, cues: Spans) -> bool:
