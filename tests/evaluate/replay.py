@@ -793,7 +793,7 @@ def _label_lists(case: _Case) -> Found:
     for text in case.texts:
         yield from _of_food(case, text)
         listed = re.search(r'lists "?(.+?)"?(?:, which may contain .*)?$', case.text)
-        whole = case.book.whole_label(text) and listed is not None
+        whole = case.book.whole_label(text) and listed is not None and not _has_a_place(case, text, listed[1])
         if whole and re.search(rf"\b{re.escape(listed[1])}\b", text.text):
             continue  # words of the label that the tables make nothing of
         if listed is None or _plain(listed[1]) != _plain(text.text):
@@ -804,6 +804,14 @@ def _label_lists(case: _Case) -> Found:
         hedged = "may contain" in case.text
         if thing and not hedged and not _is_of(thing, text.text):
             yield "unsupported", f"{text.text!r} is not {thing}"
+
+
+def _has_a_place(case: _Case, label: Text, words: str) -> bool:
+    """Whether words of a label stand in a record of their own, which is then what must be cited."""
+    start = f"{label.ref.partition('#')[0]}#%"
+    refs = case.book.all("SELECT ref FROM record WHERE ref LIKE ?", start)
+    places = [case.book.text(ref) for (ref,) in refs]
+    return any(place is not None and _plain(place.text) == _plain(words) for place in places)
 
 
 def _is_of(thing: str, words: str) -> bool:
