@@ -366,7 +366,8 @@ def _told(f: Facts) -> bool:
     said = spoken_direction(f.linked, f.metric)
     if worse not in {"up", "down"}:  # either way is a change to be explained, as with weight
         return said in {"up", "down"}
-    return said == worse or (said is None and worse == "up" and _has_verb(f))
+    lasting = _has_verb(f) or any(span.label.startswith("SINCE:") for span in f.linked.times)
+    return said == worse or (said is None and worse == "up" and lasting)
 
 
 def _has_verb(f: Facts) -> bool:
