@@ -308,7 +308,7 @@ def _claim(scene: Scene, draft: Draft, food: Food, one: _Held) -> None:
             EvidenceClass.REFERENCE,
             say('{food}: its label lists "{words}"', food=verbatim(food.name), words=verbatim(one.words)),
             cite="product data",
-            refs=(label,),
+            refs=(scene.reader.label_part(label, one.words) or label,),
             about=(f"food:{food.id}", one.ingredient),
         )
         return

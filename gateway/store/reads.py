@@ -331,6 +331,16 @@ class Reader(AdjacencyReads, AliasReads, DeliveryReads, ForgetReads, HeardReads,
         ).fetchone()
         return None if row is None else RecordRef(row[0])
 
+    def label_part(self, label: RecordRef, words: str) -> RecordRef | None:
+        """The record of those words of a label, where they stand in one of their own; any case."""
+        row = self._db.execute(
+            "SELECT r.ref FROM text_record t JOIN record r ON r.id = t.record WHERE lower(t.text) = lower(:words) "
+            "AND t.document = (SELECT w.document FROM text_record w JOIN record l ON l.id = w.record "
+            "WHERE l.ref = :label) ORDER BY r.id LIMIT 1",
+            {"words": words, "label": label.text},
+        ).fetchone()
+        return None if row is None else RecordRef(row[0])
+
     def feedings(self, home: Household, pet: str) -> tuple[Feeding, ...]:
         """What the pet's own food bowls held when, oldest first: one period a ``food_set``."""
         held = []
