@@ -435,7 +435,11 @@ def _no_article(reader: Reader, tokens: Sequence[Token], place: tuple[int, int])
     following = tokens[index + count].text if index + count < len(tokens) else ""
     if lead == "of":
         return before not in reader.words["object_links"]
-    return lead in {"my", "our"} or (lead == "that" and following in reader.words["aux"])
+    after = index + count
+    verb = following in reader.words["aux"] or (
+        after < len(tokens) and any(next(one.metrics.at(tokens, after), None) for one in reader.languages)
+    )
+    return lead in {"my", "our"} or (lead == "that" and verb)
 
 
 def _judged_for(tokens: Sequence[Token], end: int, cues: Spans) -> bool:
