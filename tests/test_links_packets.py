@@ -78,7 +78,7 @@ def test_any_bytes_at_all_are_packets_or_refused(data, protocol):
         with contextlib.suppress(packets.PacketError):
             read(data, protocol=protocol)
     with contextlib.suppress(packets.PacketError):
-        packets.read_packet_id(data)
+        packets.read_puback(data, protocol=protocol)
 
 
 def test_a_length_of_five_digits_is_no_packet():
@@ -148,7 +148,7 @@ class Spoken:
         elif kind == packets.PUBLISH:
             self.published.append(packets.read_publish(data, at, body, ends, protocol=5))
         elif kind == packets.PUBACK:
-            self.acknowledged.append(packets.read_packet_id(data[body:ends]))
+            self.acknowledged.append(packets.read_puback(data[body:ends], protocol=5)[0])
         elif kind == 0xC0:
             self.pings += 1
             if self.answers_pings:

@@ -16,6 +16,8 @@ from gateway.model import RawFrame
 
 __all__ = ["Delivery", "Inbox"]
 
+_MOST_BYTES = 8 * 2**20
+"""Of the broker's link, beside the number of messages: a few long ones fill a hub's memory as well."""
 _TOGETHER_S = 0.002
 """What follows within so long is handed over with the first: waking a task for each of
 a thousand messages a second takes as long as storing them. A commit takes two to three times
@@ -53,6 +55,7 @@ class Inbox:
         self._capacity = capacity
         self._radio_capacity = radio_capacity
         self._of_radio = 0
+        self._bytes = 0
         self._radio_room = asyncio.Event()
         self._waiting: deque[Delivery] = deque()
         self._enough = 1
@@ -61,11 +64,11 @@ class Inbox:
 
     @property
     def room(self) -> int:
-        """How many more messages of the broker's link it takes."""
-        return self._capacity - (len(self._waiting) - self._of_radio)
+        """How many more messages of the broker's link it takes; none while those that wait are 8 MiB."""
+        return 0 if self._bytes >= _MOST_BYTES else self._capacity - (len(self._waiting) - self._of_radio)
 
-    def put(self, delivery: Delivery) -> None:
-        """Hand a message of the broker's link over.
+    def put(self, delivery: Delivery) -> int:
+        """Hand a message of the broker's link over; the `room` that is left.
 
         Raises
         ------
@@ -74,7 +77,9 @@ class Inbox:
         """
         if self.room < 1:
             raise asyncio.QueueFull(f"an inbox must hold at most {self._capacity} messages")
+        self._bytes += len(delivery.raw.payload)
         self._append(delivery)
+        return self.room
 
     def _append(self, delivery: Delivery) -> None:
         self._waiting.append(delivery)
@@ -122,7 +127,7 @@ class Inbox:
         await self._until(max(1, min(enough, len(self._waiting) + self.room)), _TOGETHER_S)
         taken = tuple(self._waiting)
         self._waiting.clear()
-        self._of_radio = 0
+        self._of_radio = self._bytes = 0
         self._radio_room.set()
         if self._when_room is not None:
             call, self._when_room = self._when_room, None

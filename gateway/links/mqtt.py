@@ -18,7 +18,7 @@ import socket
 import ssl
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from gateway.links.mqtt_packets import (
     PUBACK,
     PUBLISH,
     SUBACK,
+    Granted,
     PacketError,
     Will,
     acknowledgements,
@@ -45,10 +46,11 @@ from gateway.links.mqtt_packets import (
     publish,
     read_connack,
     read_disconnect,
-    read_packet_id,
+    read_puback,
     read_publish,
     read_suback,
     reason,
+    shortened,
     subscribe,
 )
 from gateway.links.profiled import ReplyMessage
@@ -61,10 +63,21 @@ _PROTOCOLS = (5, 311)
 _SESSION_EXPIRY_S = 7 * 86_400  # a hub that was off for a week still gets what waited
 _BACKOFF_FIRST_S = 0.2
 _BACKOFF_MOST_S = 30.0
+_STOOD_S = 60.0
+"""A connection that ends sooner is a failed try: two hubs of one id would else put each other out several
+times a second for ever. Longer than the longest wait, so that a rival who waits that long is one too."""
+_SHORT_ONES = 3  # of them: MQTT 3.1.1 does not say that it was another client of the same id
 _LEAVE_S = 1.0  # Ctrl-C ends everything within 3 s
+_SECOND_ADDRESS_S = 0.25  # RFC 8305: a name's IPv6 address that nobody answers at must not use up the time
 _MOST_UNACKNOWLEDGED = 20
 """Publishes of ours under way; fewer where the broker asks for it. Marks wait by device, the newest alone."""
 _REPLIES_WAITING = 1_000
+_MOST_PACKET = 2 * 2**20
+_KEPT_OF_LONGER = 2**19
+"""Bytes: a longer message (MQTT allows 256 MiB) would fill the hub's memory before anybody judged it. Its
+beginning is kept, more than a dead letter holds; the rest is dropped as it comes. Refusing it instead
+would end every connection: a broker sends again what was not acknowledged."""
+_UNSAID_TOLD = 5  # topics named on the page
 _ACKNOWLEDGE_AT_ONCE: int | None = getattr(socket, "TCP_QUICKACK", None)
 """mosquitto holds the rest of a burst back until what it sent is acknowledged (Nagle), and Linux would
 acknowledge up to 40 ms later, since nothing is sent in between (4,700 messages a second, 7,400 so).
@@ -114,6 +127,9 @@ class MqttSettings:
             raise ValueError(f"mqtt.inflight must be 1 to 65535 messages, is {self.inflight}")
         if not self.filters:
             raise ValueError("an MQTT link must subscribe to at least one topic, is given none")
+        for name, text in (("username", self.username or ""), ("password", self.password or "")):
+            if len(text.encode()) > 0xFFFF:
+                raise ValueError(f"mqtt.{name} must be at most 65535 bytes, has {len(text.encode())}")
         if not wire.is_device_id(self.client_id):
             raise ValueError(f"mqtt.client_id must be 1 to 32 of a-z 0-9 _ -, is {self.client_id!r}")
 
@@ -121,7 +137,7 @@ class MqttSettings:
 @dataclass(frozen=True, slots=True)
 class LinkState:
     """For the page: whether the link stands, since when, how often it was lost, and why last; and what
-    the broker would not let it hear.
+    the broker would not let it hear, or say (MQTT 5 tells; 3.1.1 has no words for it).
     """
 
     connected: bool = False
@@ -129,6 +145,7 @@ class LinkState:
     lost: int = 0
     trouble: str = ""
     ungranted: tuple[str, ...] = ()
+    unsaid: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=1024)  # a home's devices say a lot; checking a name takes 3 us
@@ -160,13 +177,18 @@ class _Connection(asyncio.Protocol):
         self.ungranted: tuple[str, ...] = ()
         self.when_less: Callable[[], None] = lambda: None
         """Called when the broker has acknowledged something: there may be room for more."""
+        self.when_refused: Callable[[str], None] = lambda _: None
+        """Called with the topic, and why, where it would not take a message."""
         self._transport: asyncio.Transport | None = None
         self._socket: socket.socket
         self._pieces: list[bytes] = []
         self._missing = 2
         self._reason = ""
+        self._passing_by = 0
         self._paused = False
-        self._unacknowledged: set[int] = set()
+        self._choked = False
+        self._unacknowledged: dict[int, str] = {}
+        self._subscription = 0
         self._most_unacknowledged = _MOST_UNACKNOWLEDGED
         self._last_id = 0
         self._keepalive_s = settings.keepalive_s
@@ -184,7 +206,13 @@ class _Connection(asyncio.Protocol):
         self._silent_beats = 0
         if _ACKNOWLEDGE_AT_ONCE is not None:  # Linux forgets it after a while
             self._socket.setsockopt(socket.IPPROTO_TCP, _ACKNOWLEDGE_AT_ONCE, 1)
-        if self._paused or len(data) < self._missing:  # a long packet is not looked at piece by piece
+        if self._passing_by:
+            gone = min(self._passing_by, len(data))
+            self._passing_by -= gone
+            data = data[gone:]
+            if self._passing_by:
+                return
+        if self._paused or self._choked or len(data) < self._missing:  # a long packet is not looked at by pieces
             self._pieces.append(data)
             self._missing -= len(data)
             return
@@ -194,22 +222,40 @@ class _Connection(asyncio.Protocol):
         """Take in the packets of ``data`` that are whole, as far as the inbox has room; keep the rest."""
         try:
             at, ends = self._take_in(data)
+            rest = data[at:] if at < len(data) else b""
+            if ends - at > _MOST_PACKET:
+                rest, ends = self._kept_of(rest, ends - at)
+                at = 0
         except PacketError as problem:
-            at, ends = len(data), len(data) + 2
+            rest, at, ends = b"", 0, 2
             self._give_up(f"it sent what is no MQTT: {problem}")
-        self._pieces = [data[at:]] if at < len(data) else []
-        self._missing = ends - len(data)
+        self._pieces = [rest] if rest else []
+        self._missing = ends - at - len(rest)
+
+    def _kept_of(self, begun: bytes, size: int) -> tuple[bytes, int]:
+        """What is kept of a packet that is too long to be kept whole, and how many bytes that wants."""
+        if begun[0] & 0xF0 != PUBLISH:
+            raise PacketError(f"what is no message must be short, has {size} bytes")
+        if len(begun) < _KEPT_OF_LONGER:
+            return begun, _KEPT_OF_LONGER
+        _log.warning("a message of %d bytes is too long, the rest of it is not kept", size)
+        self._passing_by = size - len(begun)
+        short = shortened(begun, 0, _KEPT_OF_LONGER - 5)  # its own first byte and length
+        return short, len(short)
 
     def _take_in(self, data: bytes) -> tuple[int, int]:
         """Where the first packet that was not taken in begins and ends."""
         protocol, inbox = self._settings.protocol, self._inbox
         received_ms, room = self._clock.now_ms(), inbox.room
+        if data and not self.accepted.done() and data[0] != CONNACK:
+            raise PacketError(f"the first packet must answer CONNECT, is of type {data[0] >> 4}")
         for at, body, ends in packets(data):
             if body == 0:
                 return at, ends
-            kind = data[at] & 0xF0
-            if kind != PUBLISH:
-                self._told(kind, data[body:ends])
+            if data[at] & 0xF0 != PUBLISH:
+                self._told(data[at], data[body:ends])
+                if self._reason:  # it is left: what else came is not looked at
+                    return len(data), len(data) + 2
                 continue
             if room < 1:  # what is not read fills the socket, and the broker slows down
                 self._paused = True
@@ -217,44 +263,67 @@ class _Connection(asyncio.Protocol):
                 inbox.when_room(self._go_on)
                 return at, ends
             topic, payload, qos, packet_id, retained = read_publish(data, at, body, ends, protocol=protocol)
-            room -= 1
             raw = RawFrame("mqtt", _device_of(topic), received_ms, payload)
-            inbox.put(Delivery(raw, self.generation, packet_id, qos, retained))
+            room = inbox.put(Delivery(raw, self.generation, packet_id, qos, retained))
         raise AssertionError("packets must end with what is not whole")
 
     def _go_on(self) -> None:
-        """The inbox has room: what was read already comes first."""
+        """The inbox has room, or the broker takes what is said again: what was read already comes first."""
         self._paused = False
+        if self._choked:
+            return
         pieces = b"".join(self._pieces)
         self._writing().resume_reading()
         self._read(pieces)
 
+    def pause_writing(self) -> None:
+        """The broker reads nothing: nothing more of it is read either, or acknowledgements would pile up."""
+        self._choked = True
+        self._writing().pause_reading()
+
+    def resume_writing(self) -> None:
+        self._choked = False
+        if not self._paused:
+            self._go_on()
+
     def _told(self, kind: int, body: bytes) -> None:
-        """A packet that is no message."""
+        """A packet that is no message; ``kind`` is its first byte, whose lower bits must be 0 [2.1.3]."""
         protocol = self._settings.protocol
         if kind == PUBACK:
-            self._unacknowledged.discard(read_packet_id(body))
+            packet_id, code = read_puback(body, protocol=protocol)
+            topic = self._unacknowledged.pop(packet_id, None)
+            if topic is not None and is_refused(code):
+                self.when_refused(f"{topic} ({reason(code, protocol)})")
             self.when_less()
-        elif kind == CONNACK:
-            granted = read_connack(body, protocol=protocol)
-            self._most_unacknowledged = min(_MOST_UNACKNOWLEDGED, granted.receive_maximum)
-            self._keepalive_s = self._keepalive_s if granted.keepalive_s is None else granted.keepalive_s
-            said = reason(granted.code, protocol)
-            self._settle(
-                self.accepted,
-                BrokerError(f"the broker must accept the connection, answered: {said}") if granted.code else None,
-            )
-            if self._keepalive_s and self._beat is None:
-                self._beat = self._loop.call_later(self._keepalive_s / 2, self._on_beat)
+        elif kind == CONNACK and not self.accepted.done():
+            self._answered(read_connack(body, protocol=protocol))
         elif kind == SUBACK:
-            self._granted(read_suback(body, protocol=protocol))
+            packet_id, codes = read_suback(body, protocol=protocol)
+            if packet_id != self._subscription or self.subscribed.done() or len(codes) != len(self._settings.filters):
+                raise PacketError(f"SUBSCRIBE must be answered once and filter by filter, is by {len(codes)} codes")
+            self._granted(codes)
         elif kind == DISCONNECT:
             self._give_up(read_disconnect(body, protocol=protocol))
-        elif kind != PINGRESP:
-            raise PacketError(f"a broker must send what a client may get, sent a packet of type {kind >> 4}")
+        elif kind != PINGRESP or body:
+            raise PacketError(f"a broker must send what a client may get, sent a packet that begins with 0x{kind:02x}")
+
+    def _answered(self, granted: Granted) -> None:
+        """The broker's answer to CONNECT."""
+        if granted.code:
+            said = reason(granted.code, self._settings.protocol)
+            self._settle(self.accepted, BrokerError(f"the broker must accept the connection, answered: {said}"))
+            self._give_up(said)
+            return
+        self._most_unacknowledged = min(_MOST_UNACKNOWLEDGED, granted.receive_maximum)
+        # A broker may want to hear of us sooner. It may not have us wait longer for it: that is our own question.
+        told_s = granted.keepalive_s or self._keepalive_s
+        self._keepalive_s = min(told_s, self._keepalive_s or told_s)
+        if self._keepalive_s:
+            self._beat = self._loop.call_later(self._keepalive_s / 2, self._on_beat)
+        self._settle(self.accepted, None)
 
     def _granted(self, codes: tuple[int, ...]) -> None:
-        named = zip(self._settings.filters, codes, strict=False)
+        named = zip(self._settings.filters, codes, strict=True)
         bad = [f"{name} ({reason(code, self._settings.protocol)})" for name, code in named if is_refused(code)]
         self.ungranted = tuple(bad)
         if len(bad) == len(self._settings.filters):
@@ -287,10 +356,11 @@ class _Connection(asyncio.Protocol):
 
     def _on_beat(self) -> None:
         """Every half keep-alive: a ping, and a broker that was silent for three of them is dead."""
-        if not self._paused:  # while nothing is read, nothing is heard either
+        if self._choked or not self._paused:  # while the inbox is full, nothing is read and so nothing heard
             self._silent_beats += 1
         if self._silent_beats > 3:
-            self._give_up(f"nothing was heard of it for {1.5 * self._keepalive_s:g} s")
+            what = "it took nothing of what was said to it" if self._choked else "nothing was heard of it"
+            self._give_up(f"{what} for {1.5 * self._keepalive_s:g} s")
             return
         self._writing().write(PINGREQ)
         self._beat = self._loop.call_later(self._keepalive_s / 2, self._on_beat)
@@ -314,7 +384,7 @@ class _Connection(asyncio.Protocol):
         if len(self._unacknowledged) >= self._most_unacknowledged:
             return False
         packet_id = self._next_id()
-        self._unacknowledged.add(packet_id)
+        self._unacknowledged[packet_id] = topic
         protocol = self._settings.protocol
         self._writing().write(publish(topic, payload, packet_id=packet_id, retain=retain, protocol=protocol))
         return True
@@ -331,8 +401,17 @@ class _Connection(asyncio.Protocol):
         where = f"{settings.host}:{settings.port}"
         try:
             secured = None if settings.tls_ca is None else ssl.create_default_context(cafile=settings.tls_ca)
+        except OSError as problem:  # ssl.SSLError is one
+            raise BrokerError(f"mqtt.tls_ca must hold certificates (PEM), {settings.tls_ca}: {problem}") from problem
+        try:
             async with asyncio.timeout(settings.connect_s):
-                await self._loop.create_connection(lambda: self, settings.host, settings.port, ssl=secured)
+                await self._loop.create_connection(
+                    lambda: self,
+                    settings.host,
+                    settings.port,
+                    ssl=secured,
+                    happy_eyeballs_delay=_SECOND_ADDRESS_S,
+                )
         except (OSError, UnicodeError) as problem:
             said = str(problem) or f"no answer within {settings.connect_s:g} s"
             raise BrokerError(f"an MQTT broker must listen at {where}: {said}") from problem
@@ -349,7 +428,8 @@ class _Connection(asyncio.Protocol):
         self._writing().write(hello)
         await self._within(self.accepted, f"{where} must answer CONNECT (mqtt.protocol {settings.protocol})")
         # QoS 2 lost messages over client restarts.
-        self._writing().write(subscribe(self._next_id(), settings.filters, protocol=settings.protocol))
+        self._subscription = self._next_id()
+        self._writing().write(subscribe(self._subscription, settings.filters, protocol=settings.protocol))
         await self._within(self.subscribed, f"{where} must answer SUBSCRIBE")
 
     async def _within(self, future: asyncio.Future[None], what: str) -> None:
@@ -365,9 +445,9 @@ class _Connection(asyncio.Protocol):
         if politely:
             self._transport.write(disconnect())
             self._transport.close()
-            with contextlib.suppress(TimeoutError):  # a half-open peer takes no DISCONNECT
-                await asyncio.wait_for(asyncio.shield(self.lost), _LEAVE_S)
+            await asyncio.wait((self.lost,), timeout=_LEAVE_S)  # a half-open peer takes no DISCONNECT
         self._transport.abort()
+        await asyncio.wait((self.lost,))  # else its end would come after the next connection's beginning
 
 
 class MqttLink:
@@ -395,16 +475,24 @@ class MqttLink:
 
     async def run(self) -> None:
         """Stay connected until cancelled: full-jitter back-off, capped at 30 s."""
-        failures = 0
+        failures = short = 0
         while True:
             try:
                 async with self._connected() as connection:
-                    failures = 0
+                    begun_s = self._clock.steady_s()
                     why = await asyncio.shield(connection.lost)  # a cancelled wait must not end it
+                short += 1
+                if self._clock.steady_s() - begun_s >= _STOOD_S:
+                    failures = short = 0
             except BrokerError as problem:
                 why = str(problem)
             failures += 1
-            self.state = LinkState(lost=self.state.lost + 1, since_ms=self._clock.now_ms(), trouble=why)
+            if short >= _SHORT_ONES:
+                why = (
+                    f"{why} ({short} times soon after it was accepted: "
+                    f"does another client call itself {self.settings.client_id!r}?)"
+                )
+            self.state = replace(self.state, lost=self.state.lost + 1, since_ms=self._clock.now_ms(), trouble=why)
             _log.warning("no link to the broker, trying again: %s", why)
             longest_s = min(_BACKOFF_MOST_S, _BACKOFF_FIRST_S * 2 ** min(failures, 16))
             await asyncio.sleep(random.uniform(0, longest_s))  # noqa: S311 (spreads reconnects, keeps no secret)
@@ -414,14 +502,14 @@ class MqttLink:
         self._generation += 1
         connection = _Connection(self.settings, generation=self._generation, inbox=self._inbox, clock=self._clock)
         connection.when_less = self._send_waiting
+        connection.when_refused = self._on_refused
         # From here on: a session that waited sends its messages before it answers SUBSCRIBE.
         self._connection = connection
         try:
             await connection.open()
             self._replies.clear()
-            self.state = LinkState(
-                connected=True, since_ms=self._clock.now_ms(), lost=self.state.lost, ungranted=connection.ungranted
-            )
+            now_ms, ungranted = self._clock.now_ms(), connection.ungranted
+            self.state = replace(self.state, connected=True, since_ms=now_ms, ungranted=ungranted, unsaid=())
             _log.info("connected to the broker at %s:%d", self.settings.host, self.settings.port)
             self._say(wire.LINK_ONLINE)
             self.publish_marks(self._marks)  # a broker that lost its files knows none of them
@@ -429,9 +517,15 @@ class MqttLink:
         finally:
             stands = self.state.connected and not connection.lost.done()
             told = stands and self._say(wire.LINK_OFFLINE)
-            self.state = LinkState(since_ms=self._clock.now_ms(), lost=self.state.lost)
+            self.state = replace(self.state, connected=False, since_ms=self._clock.now_ms(), ungranted=(), unsaid=())
             self._connection = None
             await connection.close(politely=told)  # where it could not be told, the will tells it
+
+    def _on_refused(self, what: str) -> None:
+        """The broker would not take a message of ours: nobody hears it, so the page says it."""
+        if what not in self.state.unsaid:
+            _log.warning("the broker does not let the hub say %s", what)
+            self.state = replace(self.state, unsaid=(*self.state.unsaid, what)[-_UNSAID_TOLD:])
 
     def _say(self, state: bytes) -> bool:
         """Retain the hub's own state; whether it went out."""

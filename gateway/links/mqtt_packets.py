@@ -2,7 +2,8 @@
 
 What a hub needs and no more: it publishes and subscribes at QoS 0 and 1, and acknowledges when it
 is told. Clauses in brackets are those of OASIS MQTT 5 (2019); 3.1.1 (2014) has the same ones
-without the properties. Bytes that break a clause raise `PacketError`; nothing is guessed.
+without the properties. Bytes that break a clause raise `PacketError`; nothing is guessed. Only what a
+topic says is not judged here: a message under a strange one is kept apart, not asked for again for ever.
 """
 
 from __future__ import annotations
@@ -31,10 +32,11 @@ __all__ = [
     "publish",
     "read_connack",
     "read_disconnect",
-    "read_packet_id",
+    "read_puback",
     "read_publish",
     "read_suback",
     "reason",
+    "shortened",
     "subscribe",
 ]
 
@@ -42,6 +44,8 @@ CONNACK, PUBLISH, PUBACK, SUBACK, PINGRESP, DISCONNECT = 0x20, 0x30, 0x40, 0x90,
 """What a broker sends, by the upper four bits of a packet's first byte [2.1.2]."""
 PINGREQ = b"\xc0\x00"
 _REFUSED = 0x80  # a reason code from here on is a failure [2.4]
+_LONGEST_REASON = 200
+"""Characters of what a broker says of itself in words: 65,535 bytes would be allowed it."""
 _SESSION_EXPIRY, _SERVER_KEEPALIVE, _REASON_TEXT, _RECEIVE_MAXIMUM = 0x11, 0x13, 0x1F, 0x21
 _WIDTHS = {1: 1, 2: 4, 17: 4, 19: 2, 23: 1, 24: 4, 25: 1, 33: 2, 34: 2, 35: 2, 36: 1, 37: 1, 39: 4, 40: 1, 41: 1, 42: 1}
 _LENGTHED = {3: 1, 8: 1, 9: 1, 18: 1, 21: 1, 22: 1, 26: 1, 28: 1, 31: 1, 38: 2}
@@ -56,6 +60,7 @@ _REASONS_3 = {
 }
 _REASONS_5 = {
     0x00: "normal disconnection",
+    0x01: "unacceptable protocol version (a broker of MQTT 3 says so)",
     0x80: "unspecified error",
     0x81: "malformed packet",
     0x82: "protocol error",
@@ -70,7 +75,7 @@ _REASONS_5 = {
     0x8B: "server shutting down",
     0x8C: "bad authentication method",
     0x8D: "keep alive timeout",
-    0x8E: "session taken over",
+    0x8E: "session taken over by another client of the same id",
     0x8F: "topic filter invalid",
     0x90: "topic name invalid",
     0x93: "receive maximum exceeded",
@@ -250,6 +255,12 @@ def _long(data: bytes, at: int) -> tuple[int, int]:
     return -1, at
 
 
+def shortened(data: bytes, at: int, most: int) -> bytes:
+    """The packet that begins at ``at`` with only the first ``most`` bytes of its body, its length put right."""
+    _, body = _long(data, at + 1)
+    return _packet(data[at], data[body : body + most])
+
+
 def _u16(data: bytes, at: int) -> int:
     if at + 2 > len(data):
         raise PacketError(f"a packet must hold two bytes from {at} on, ends at {len(data)}")
@@ -308,6 +319,9 @@ def read_publish(data: bytes, at: int, body: int, ends: int, *, protocol: int) -
     if payload > ends or qos > 1:  # QoS 2 was not subscribed to
         raise PacketError(f"a message must come whole and at QoS 0 or 1, came at QoS {qos} in {ends - body} bytes")
     packet_id = data[topic_ends] << 8 | data[topic_ends + 1] if qos else 0
+    if topic == topic_ends or (packet_id == 0) == (qos == 1) or (qos == 0 and first & 0x08):
+        # An empty topic stands for an alias, and we allow none [3.3.2.1, 2.2.1, 3.3.1.1].
+        raise PacketError("a message must have a topic, and at QoS 1 an id from 1 on, or it comes again at QoS 0")
     if protocol == 5:
         if payload < ends and data[payload] == 0:
             payload += 1
@@ -317,14 +331,20 @@ def read_publish(data: bytes, at: int, body: int, ends: int, *, protocol: int) -
     return Published(data[topic:topic_ends], data[payload:ends], qos, packet_id, bool(first & 1))
 
 
-def read_packet_id(body: bytes) -> int:
-    """Which packet a PUBACK or SUBACK is about."""
-    return _u16(body, 0)
+def read_puback(body: bytes, *, protocol: int) -> tuple[int, int]:
+    """Which message the broker has taken, and its reason code (MQTT 5; see `is_refused`) [3.4]."""
+    packet_id = _u16(body, 0)
+    if packet_id == 0 or (protocol != 5 and len(body) != 2):
+        raise PacketError(f"an acknowledgement must name a message, names {packet_id} in {len(body)} bytes")
+    return packet_id, body[2] if len(body) > 2 else 0
 
 
 def read_connack(body: bytes, *, protocol: int) -> Granted:
     """What the broker answers CONNECT with [3.2]."""
-    code = _u16(body, 0) & 0xFF
+    flags_and_code = _u16(body, 0)
+    code = flags_and_code & 0xFF
+    if flags_and_code > 0x1FF or (protocol != 5 and len(body) != 2):
+        raise PacketError(f"an answer to CONNECT must be of flags 0 or 1 and a code, is {body[:8].hex(' ')}")
     if protocol != 5:
         return Granted(code)
     told = _properties(body, 2)
@@ -332,13 +352,16 @@ def read_connack(body: bytes, *, protocol: int) -> Granted:
     return Granted(code, max(1, int(most)), None if keepalive_s is None else int(keepalive_s))
 
 
-def read_suback(body: bytes, *, protocol: int) -> tuple[int, ...]:
-    """The reason code of each filter, in order; see `is_refused` [3.9]."""
-    at = 2
+def read_suback(body: bytes, *, protocol: int) -> tuple[int, tuple[int, ...]]:
+    """Which SUBSCRIBE is answered, and the reason code of each filter, in order; see `is_refused` [3.9]."""
+    packet_id, at = _u16(body, 0), 2
     if protocol == 5:
         length, at = _length(body, at, len(body))
         at += length
-    return tuple(body[at:])
+    codes = tuple(body[at:])
+    if any(code > 1 and not is_refused(code) for code in codes):
+        raise PacketError(f"a subscription at QoS 1 must be granted at 0 or 1, is at {max(codes)}")
+    return packet_id, codes
 
 
 def is_refused(code: int) -> bool:
@@ -348,7 +371,11 @@ def is_refused(code: int) -> bool:
 
 def read_disconnect(body: bytes, *, protocol: int) -> str:
     """Why the broker ends the connection, in words [3.14]; MQTT 3.1.1 has no such packet."""
+    if protocol != 5:
+        raise PacketError("a broker of MQTT 3.1.1 must close without a DISCONNECT, sent one")
     code = body[0] if body else 0
     text = _properties(body, 1).get(_REASON_TEXT, b"") if len(body) > 1 else b""
     words = reason(code, protocol)
-    return f"{words}: {bytes(text).decode(errors='replace')}" if isinstance(text, bytes) and text else words
+    said = bytes(text).decode(errors="replace") if isinstance(text, bytes) else ""
+    shown = "".join(letter for letter in said[:_LONGEST_REASON] if letter.isprintable())
+    return f"{words}: {shown}" if shown else words
