@@ -19,7 +19,6 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
 from firmware_bridge import wire
-from gateway.links import mqtt as link_module
 from gateway.links import mqtt_packets as packets
 from gateway.links.clock import SystemClock
 from gateway.links.inbox import Inbox
@@ -372,9 +371,8 @@ async def test_a_broker_that_says_who_put_the_hub_out_is_quoted():
         assert link.state.trouble == "session taken over by another client of the same id"
 
 
-async def test_a_connection_that_stood_is_no_failed_try(monkeypatch):
-    monkeypatch.setattr(link_module, "_STOOD_S", 0.0)
-    async with Said() as broker, linked(to(broker.port)) as (link, _):
+async def test_a_connection_that_stood_is_no_failed_try():
+    async with Said() as broker, linked(to(broker.port, stood_s=0.0)) as (link, _):
         for number in range(1, 8):
             await until(lambda: link.state.connected)
             broker.writer.transport.abort()
@@ -450,31 +448,22 @@ async def test_a_password_of_any_letters_is_let_in_and_a_wrong_one_is_not(tmp_pa
                 assert "not authorised" in link.state.trouble or "user name" in link.state.trouble
 
 
-@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
-async def test_a_name_whose_first_address_nobody_answers_at_is_reached_by_its_second(monkeypatch, family):
-    """A home's router names an IPv6 address that leads nowhere: the whole time for TCP must not go into it."""
-    deaf = socket.socket()
-    deaf.bind(("127.0.0.2", 0))
-    deaf.listen(0)
-    port = deaf.getsockname()[1]
-    fillers = [socket.socket() for _ in range(4)]
-    for filler in fillers:  # its queue is full: a further SYN is dropped
-        filler.setblocking(False)
-        filler.connect_ex(deaf.getsockname())
-
-    def both(host, port, *_, **__):
-        first = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.2", port))
-        where = ("127.0.0.1", port) if family == socket.AF_INET else ("::1", port, 0, 0)
-        return [first, (family, socket.SOCK_STREAM, 6, "", where)]
-
-    monkeypatch.setattr(socket, "getaddrinfo", both)
-    settings = replace(to(port), host="broker.home", connect_s=1.5)
-    async with Said(host="127.0.0.1" if family == socket.AF_INET else "::1", port=port):
-        monkeypatch.setattr(socket, "getaddrinfo", both)
-        async with linked(settings) as (link, _):
+async def test_a_name_whose_first_address_nobody_answers_at_is_reached_by_its_second():
+    """A home's router names an IPv6 address that leads nowhere: the time for TCP must not go into it."""
+    port = free_port()
+    with contextlib.ExitStack() as opened:
+        deaf = opened.enter_context(socket.create_server(("::1", port), family=socket.AF_INET6, backlog=0))
+        for _ in range(4):  # its queue is full: a further SYN is dropped
+            filler = opened.enter_context(socket.socket(socket.AF_INET6))
+            filler.setblocking(False)
+            filler.connect_ex(deaf.getsockname())
+        async with Said(port=port), linked(replace(to(port), host="localhost")) as (link, _):
             assert link.state.connected, link.state.trouble
-    for one in (deaf, *fillers):
-        one.close()
+
+
+async def test_a_broker_that_has_ipv6_alone_is_reached():
+    async with Said(host="::1") as broker, linked(replace(to(broker.port), host="::1")) as (link, _):
+        assert link.state.connected, link.state.trouble
 
 
 @pytest.mark.parametrize(

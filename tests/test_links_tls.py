@@ -13,6 +13,7 @@ import pytest
 from gateway.links.clock import SystemClock
 from gateway.links.inbox import Inbox
 from gateway.links.mqtt import MqttLink, MqttSettings
+from tests.brokers import Mosquitto
 from tests.stories import free_port
 
 HANG_GUARD_S = 60
@@ -89,11 +90,41 @@ async def test_a_broker_signed_by_the_owners_authority_is_spoken_to(tls_broker):
     assert state.connected
 
 
-# paho leaves the socket of a refused handshake to the garbage collector
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_a_broker_signed_by_somebody_else_is_not(tls_broker, tmp_path):
     port, _ = tls_broker
     stranger = authority(tmp_path, "stranger")
     state = await linked(MqttSettings("127.0.0.1", port, tls_ca=stranger), connected=False)
     assert not state.connected
     assert "certificate" in state.trouble
+
+
+async def test_a_certificate_of_another_name_or_that_ran_out_is_refused_and_said(tls_broker, tmp_path):
+    port, signer = tls_broker
+    state = await linked(MqttSettings("localhost", port, tls_ca=signer), connected=False)
+    assert "certificate is not valid for 'localhost'" in state.trouble
+    openssl(
+        *("x509", "-req", "-in", "broker.csr", "-CA", "home.crt", "-CAkey", "home.key", "-CAcreateserial"),
+        *("-out", "old.crt", "-days", "-1", "-extfile", "names"),
+        folder=tmp_path,
+    )
+    with Mosquitto(tmp_path / "old", f"certfile {tmp_path}/old.crt", f"keyfile {tmp_path}/broker.key") as old:
+        state = await linked(MqttSettings("127.0.0.1", old.port, tls_ca=signer), connected=False)
+    assert "certificate has expired" in state.trouble
+
+
+async def test_tls_to_a_broker_in_the_clear_and_the_other_way_round_is_said(tls_broker, tmp_path):
+    port, signer = tls_broker
+    state = await linked(MqttSettings("127.0.0.1", port), connected=False)
+    assert "the broker must keep the connection" in state.trouble
+    with Mosquitto(tmp_path / "clear") as clear:
+        state = await linked(MqttSettings("127.0.0.1", clear.port, tls_ca=signer), connected=False)
+    assert f"must listen at 127.0.0.1:{clear.port}" in state.trouble
+
+
+@pytest.mark.parametrize("text", [None, "", "no certificate"])
+async def test_an_authority_that_is_no_file_of_certificates_is_named(tmp_path, text):
+    file = tmp_path / "ca.crt"
+    if text is not None:
+        file.write_text(text)
+    state = await linked(MqttSettings("127.0.0.1", free_port(), tls_ca=file), connected=False)
+    assert f"mqtt.tls_ca must hold certificates (PEM), {file}: " in state.trouble

@@ -63,9 +63,6 @@ _PROTOCOLS = (5, 311)
 _SESSION_EXPIRY_S = 7 * 86_400  # a hub that was off for a week still gets what waited
 _BACKOFF_FIRST_S = 0.2
 _BACKOFF_MOST_S = 30.0
-_STOOD_S = 60.0
-"""A connection that ends sooner is a failed try: two hubs of one id would else put each other out several
-times a second for ever. Longer than the longest wait, so that a rival who waits that long is one too."""
 _SHORT_ONES = 3  # of them: MQTT 3.1.1 does not say that it was another client of the same id
 _LEAVE_S = 1.0  # Ctrl-C ends everything within 3 s
 _SECOND_ADDRESS_S = 0.25  # RFC 8305: a name's IPv6 address that nobody answers at must not use up the time
@@ -104,6 +101,9 @@ class MqttSettings:
         The certificate authority that signed the broker's certificate; None speaks in the clear.
     connect_s : float
         The longest wait for each of TCP, CONNACK and SUBACK.
+    stood_s : float
+        A connection that ends sooner is a failed try: two hubs of one id would else put each other out
+        several times a second for ever. Longer than the longest wait, which a rival keeps too.
     filters : tuple of str
         What is subscribed to: Wire 1, or the topics of other makers' devices.
     """
@@ -115,6 +115,7 @@ class MqttSettings:
     inflight: int = 20
     keepalive_s: int = 30
     connect_s: float = 5.0
+    stood_s: float = 60.0
     username: str | None = None
     password: str | None = None
     tls_ca: Path | None = None
@@ -482,7 +483,7 @@ class MqttLink:
                     begun_s = self._clock.steady_s()
                     why = await asyncio.shield(connection.lost)  # a cancelled wait must not end it
                 short += 1
-                if self._clock.steady_s() - begun_s >= _STOOD_S:
+                if self._clock.steady_s() - begun_s >= self.settings.stood_s:
                     failures = short = 0
             except BrokerError as problem:
                 why = str(problem)
