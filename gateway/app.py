@@ -27,7 +27,7 @@ from gateway.ask.adjacency import is_due, rewritten
 from gateway.ask.answer import answer_json
 from gateway.ask.ask import Conversation, ask
 from gateway.ask.restated import late_records, told_verdicts, verdict_now
-from gateway.commands import keep_aliases, rederive, run_command
+from gateway.commands import begin_command, keep_aliases, rederive, run_command
 from gateway.errors import ConfigError, DatabaseBusy, HouseholdError, PortBusy, StoreError
 from gateway.learn import catch_up, refresh_facts, watch_floors
 from gateway.links.ble_identity import RadioKey, may_hand_over
@@ -105,28 +105,27 @@ def mqtt_settings(config: Config) -> MqttSettings:
     Raises
     ------
     ConfigError
-        The password file cannot be read.
+        The password file cannot be read, or the link refuses a value.
     """
-    mqtt = config.mqtt
-    password = None
-    if mqtt.password_file is not None:
-        try:
-            password = mqtt.password_file.read_text(encoding="utf-8").strip()
-        except OSError as problem:
-            raise ConfigError(
-                f"mqtt.password_file must be readable, but {mqtt.password_file}: {problem.strerror}"
-            ) from None
-    return MqttSettings(
-        host=mqtt.host,
-        port=mqtt.port,
-        protocol=mqtt.protocol,
-        client_id=mqtt.client_id,
-        inflight=mqtt.inflight,
-        keepalive_s=mqtt.keepalive_s,
-        username=mqtt.username,
-        password=password,
-        tls_ca=mqtt.tls_ca,
-    )
+    mqtt, password = config.mqtt, None
+    try:
+        if mqtt.password_file is not None:
+            password = mqtt.password_file.read_text(encoding="utf-8-sig").rstrip("\r\n")
+        return MqttSettings(
+            host=mqtt.host,
+            port=mqtt.port,
+            protocol=mqtt.protocol,
+            client_id=mqtt.client_id,
+            inflight=mqtt.inflight,
+            keepalive_s=mqtt.keepalive_s,
+            username=mqtt.username,
+            password=password,
+            tls_ca=mqtt.tls_ca,
+        )
+    except (OSError, UnicodeDecodeError) as problem:
+        raise ConfigError(f"mqtt.password_file must be readable, but {mqtt.password_file}: {problem}") from None
+    except ValueError as problem:  # what a link refuses beyond what the configuration does
+        raise ConfigError(str(problem)) from None
 
 
 class Gateway:
@@ -443,16 +442,14 @@ class Gateway:
     def _banners(self) -> str | None:
         """What stands on top of every page: simulated data, a damaged file, a full disk."""
         radio = None if self.radio is None else self.radio.state.banner
+        links = (self.link,) if self.heard_link is None else (self.link, self.heard_link)
         found = (
             *(text for text in (self._banner, radio) if text is not None),
             *self.database.alarms(),
             *self.profiles.troubles,
-            *(f"The broker does not let the hub hear {name}." for name in self._ungranted()),
+            *dict.fromkeys(line for link in links for line in link.state.alarms),
         )
         return " ".join(found) or None
-
-    def _ungranted(self) -> tuple[str, ...]:
-        return () if self.heard_link is None else self.heard_link.state.ungranted
 
     def _in_writer(self, write: Callable[[Transaction], Result]) -> Result:
         """Run a write from a worker thread of the page and wait for it."""
@@ -506,7 +503,8 @@ class Gateway:
             return self._restore(Path(args.get("file", "")))
         if name == "reprocess":
             return self._reprocess(everything=args.get("all") == "yes")
-        done = self._in_writer(lambda tx: run_command(tx, name, args, now_ms=self.clock.now_ms()))
+        begun = begin_command(name, args)
+        done = self._in_writer(lambda tx: begun(tx, self.clock.now_ms()))
         if self.radio is not None:
             self._load_radio_keys()
         self._conversations = {} if name == "forget" else self._conversations  # they may speak of what is gone

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway import config
+from gateway.app import mqtt_settings
 from gateway.config import Config, Mqtt, load
 from gateway.errors import ConfigError
 
@@ -184,3 +185,25 @@ def test_no_bytes_make_anything_but_a_config_or_a_refusal(
     except ConfigError as problem:
         outcome = problem
     assert isinstance(outcome, Config) or str(outcome).startswith(f"{path}: ")
+
+
+def test_a_password_is_taken_to_the_letter_but_for_its_lines_end(tmp_path):
+    file = tmp_path / "secret"
+    for written, password in ((b" p\xc3\xa4ss \n", " päss "), (b"\xef\xbb\xbfp\r\n", "p"), (b"\xc2\xa0", "\u00a0")):
+        file.write_bytes(written)
+        config = Config(mqtt=Mqtt(username="hub", password_file=file))
+        assert mqtt_settings(config).password == password
+
+
+@pytest.mark.parametrize("written", [None, b"\xff", b"p" * 70_000])
+def test_a_password_that_cannot_be_one_is_said_and_no_traceback(tmp_path, written):
+    file = tmp_path / "secret"
+    if written is not None:
+        file.write_bytes(written)
+    with pytest.raises(ConfigError, match=r"mqtt\.password"):
+        mqtt_settings(Config(mqtt=Mqtt(username="hub", password_file=file)))
+
+
+def test_a_client_id_that_no_topic_can_hold_is_said_and_no_traceback():
+    with pytest.raises(ConfigError, match="client_id must be 1 to 32 of a-z"):
+        mqtt_settings(Config(mqtt=Mqtt(client_id="Hub")))

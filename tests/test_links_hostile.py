@@ -198,8 +198,10 @@ async def test_a_broken_clause_ends_the_connection_in_words_and_the_next_one_wor
 async def test_a_broker_that_answers_wrongly_or_never_is_said_in_words(settings, connack, suback, why):
     async with Said(connack=connack, suback=suback) as broker:  # noqa: SIM117
         async with linked(to(broker.port, **settings), wait=False) as (link, inbox):
+            assert link.state.alarms == ()
             await until(lambda: link.state.lost == 1)
             assert why in link.state.trouble
+            assert link.state.alarms[0].startswith("The hub has no link to its broker, and tries again: ")
             assert inbox.room == 1_000
 
 
@@ -388,6 +390,7 @@ async def test_what_the_broker_will_not_let_the_hub_say_is_told(tmp_path):
             link.publish_marks({"bowl-max": {1: 5}})
             await until(lambda: bool(link.state.unsaid))
             assert link.state.unsaid == (f"{wire.mark_topic('bowl-max')} (not authorised)",)
+            assert link.state.alarms == (f"The broker does not let the hub say {link.state.unsaid[0]}.",)
             link.publish_marks({"bowl-max": {1: 6}})
             await asyncio.sleep(0.2)
             assert len(link.state.unsaid) == 1

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+import os
+import signal
+import socket
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import httpx2
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
+from gateway.commands import begin_command
 from gateway.errors import ImportRefused
-from gateway.knowledge.apart import read_apart
+from gateway.knowledge.apart import _told, read_apart
 from gateway.knowledge.documents import read_document
 from gateway.store import Snapshot
 from tests.test_knowledge_documents import PAGES, epub, locked, pdf
@@ -233,6 +240,136 @@ def test_one_file_at_a_time_is_read_and_the_second_is_told_to_wait():
     first.join()
     assert refused is None or "must wait for the one that is being read now" in refused
     assert read_apart("skin.md", MARKDOWN)
+
+
+def test_a_reader_that_tells_something_else_is_refused_and_does_not_break_the_page():
+    for said in (b"", b"hello", b"[]\nx", b'{"problem": null}\nx', b'{"problem": null, "line": null}\n\xff', b"\xff\n"):
+        with pytest.raises(ImportRefused, match="must be told as text by its reader"):
+            _told("x.md", said, "a guide")
+
+
+def test_a_reader_takes_nothing_from_the_folder_the_hub_was_started_in(tmp_path):
+    for name in ("json.py", "resource.py", "gateway.py"):
+        (tmp_path / name).write_text("raise SystemExit('the wrong one')\n")
+    code = f"from gateway.knowledge.apart import read_apart\nprint(read_apart('x.md', {MARKDOWN!r}))"
+    house = {"PYTHONPATH": str(Path(__file__).resolve().parents[1]), "PATH": "/usr/bin"}
+    ran = subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, env=house, capture_output=True, check=False)
+    assert b"Chicken is a commonly reported trigger." in ran.stdout, ran.stderr
+
+
+def test_a_reader_that_is_killed_is_said():
+    slow = pdf([tuple("word " * 60 for _ in range(400))] * 120)
+    told: list[str] = []
+
+    def read() -> None:
+        try:
+            read_apart("slow.pdf", slow)
+        except ImportRefused as refusal:
+            told.append(str(refusal))
+
+    reading = threading.Thread(target=read)
+    reading.start()
+    children: list[str] = []
+    while not children and reading.is_alive():
+        tasks = Path("/proc/self/task").iterdir()
+        children = [child for task in tasks for child in (task / "children").read_text().split()]
+        children = [
+            child for child in children if b"gateway.knowledge.apart" in Path(f"/proc/{child}/cmdline").read_bytes()
+        ]
+    for child in children:
+        os.kill(int(child), signal.SIGKILL)
+    reading.join()
+    assert told
+    assert told[0].endswith("its reader ended with: signal 9")
+
+
+def test_a_book_that_holds_more_text_than_a_guide_may_is_refused_by_its_reader():
+    paragraphs = "<p>" + "</p><p>".join(["Fleas itch. " * 100] * 20_000) + "</p>"
+    with pytest.raises(ImportRefused, match="at most 20000000 bytes of text, holds more"):
+        read_apart("long.epub", epub(**{"OEBPS/two.xhtml": paragraphs}))
+
+
+def test_a_file_that_must_wait_is_not_taken_into_memory():
+    slow = pdf([tuple("word " * 60 for _ in range(200))] * 60)
+    first = threading.Thread(target=read_apart, args=("slow.pdf", slow))
+    first.start()
+    refused = False
+    while first.is_alive() and not refused:
+        waiting = io.BytesIO(MARKDOWN)
+        try:
+            read_apart("skin.md", waiting)
+        except ImportRefused:
+            refused = True
+            assert waiting.tell() == 0
+    first.join()
+
+
+# --- what else is sent ----------------------------------------------------------------------------
+
+
+def test_another_guide_of_the_same_name_and_title_stands_beside_the_first(page, home):
+    with Snapshot(home.path) as reader:
+        before = {one.id for one in reader.documents()}
+    sent(page, "skin.md", MARKDOWN, title="Skin")
+    with Snapshot(home.path) as reader:
+        first = {one.id for one in reader.documents()} - before
+    answer = sent(page, "skin.md", MARKDOWN + b"\nAnd more.\n", title="Skin")
+    assert answer.status_code == 303
+    with Snapshot(home.path) as reader:
+        both = {one.id for one in reader.documents()} - before
+    assert len(first) == 1
+    assert len(both) == 2
+    assert first < both
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1"])
+def test_a_guide_that_a_foreign_page_sends_is_refused(page, home, origin):
+    files = {"file": ("skin.md", MARKDOWN)}
+    answer = page.post("/guide", data={"title": "", "text": ""}, files=files, headers={"Origin": origin})
+    assert answer.status_code == 403
+    assert home.heard == []
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("skin.md", MARKDOWN.decode().encode("utf-16")),
+        ("skin.txt", "Flöhe".encode("latin-1")),
+        ("skin.pdf", b"MZ\x90\0"),
+    ],
+)
+def test_what_is_no_text_is_refused_whatever_its_name_says(page, home, name, data):
+    answer = sent(page, name, data)
+    assert answer.status_code == 422
+    assert "must be UTF-8 text" in answer.text
+    assert home.heard == []
+
+
+def test_what_a_file_is_decides_and_not_what_the_browser_calls_it(page):
+    files = {"file": ("skin.exe", A_PDF, "text/html; charset=utf-7")}
+    answer = page.post("/guide", data={"title": "", "text": ""}, files=files)
+    assert answer.status_code == 303, answer.text
+
+
+def test_bodies_that_never_end_hold_up_nobody(home):
+    """A gigabyte that is claimed and not sent, and forty that come a byte at a time."""
+    with served(home.services()) as address, contextlib.ExitStack() as opened:
+        host, _, port = address.removeprefix("http://").partition(":")
+        for length in [1_000_000_000, *[10_000] * 40]:
+            slow = opened.enter_context(socket.create_connection((host, int(port))))
+            slow.sendall(
+                f"POST /guide HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: {length}\r\n"
+                "Content-Type: multipart/form-data; boundary=x\r\n\r\n--x\r\n".encode()
+            )
+        with httpx2.Client(base_url=address, timeout=20) as client:
+            assert sent(client, "skin.md", MARKDOWN).status_code == 303
+    assert [command for command, _ in home.heard] == ["passages"]
+
+
+def test_a_guide_is_read_before_its_transaction_begins():
+    """Half a minute for 15 MB, in which the one writer would store nothing."""
+    with pytest.raises(ImportRefused, match="at least one paragraph"):
+        begin_command("passages", {"text": "# 1. Alone\n", "source": "x.md"})
 
 
 # --- in a browser ---------------------------------------------------------------------------------

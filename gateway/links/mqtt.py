@@ -148,6 +148,16 @@ class LinkState:
     ungranted: tuple[str, ...] = ()
     unsaid: tuple[str, ...] = ()
 
+    @property
+    def alarms(self) -> tuple[str, ...]:
+        """Sentences for the top of every page; none while all is well, or before the first try has ended."""
+        if not self.connected:
+            return (f"The hub has no link to its broker, and tries again: {self.trouble}.",) if self.lost else ()
+        return (
+            *(f"The broker does not let the hub hear {name}." for name in self.ungranted),
+            *(f"The broker does not let the hub say {name}." for name in self.unsaid),
+        )
+
 
 @lru_cache(maxsize=1024)  # a home's devices say a lot; checking a name takes 3 us
 def _device_of(topic: bytes) -> str:

@@ -243,7 +243,7 @@ class Forms:
                 f"A guide must have at most {_LARGEST_FILE:,} bytes here, {name} has {size:,}. "
                 "A larger one can be imported on the hub: scentwalk import passages FILE",
             )
-        return {"text": self._services.read_guide(name, upload.file.read()), "source": name}
+        return {"text": self._services.read_guide(name, upload.file), "source": name}
 
     async def undo(self, request: Request) -> Response:
         """Take a mark back and return to the link it stood on."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from gateway.dialogue import Answer
 from gateway.knowledge.apart import read_apart
@@ -72,7 +72,7 @@ class Services:
         The file (mode 0600) with this start's token, which ``/api/command`` asks for; None
         closes that door.
     read_guide : callable
-        A guide's file, as its name and bytes, to its text; raises `ImportRefused`.
+        A guide's file, as its name and the open file, to its text; raises `ImportRefused`.
     radio : callable
         How the Bluetooth radio stands, or None where it is off.
     hosts : frozenset of str
@@ -86,6 +86,6 @@ class Services:
     banner: Callable[[], str | None]
     version: str
     token_file: Path | None = None
-    read_guide: Callable[[str, bytes], str] = read_apart
+    read_guide: Callable[[str, BinaryIO], str] = read_apart
     radio: Callable[[], RadioState | None] = lambda: None
     hosts: frozenset[str] = LOOPBACK_HOSTS
