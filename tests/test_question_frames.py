@@ -40,18 +40,36 @@ def test_at_least_95_percent_of_the_second_set_have_every_field_right():
 
 
 @pytest.mark.parametrize(
-    "name", ["en", "de", "es", "en2", "de2", "es2", "en3", "en4", "en5", "de3", "es3", "de4", "es4"]
+    "name", ["en", "de", "es", "en2", "de2", "es2", "en3", "en4", "en5", "en6", "de3", "es3", "de4", "es4"]
 )
 def test_questions_written_before_any_rule_saw_them_are_read_and_no_danger_is_missed(name):
     # First sight, before the rules were mended: en 92 of 122, de 27 of 40, es 28 of 40; after a first
     # round of mending, a second set of each: en2 35 of 60, de2 24 of 25, es2 22 of 25; after the next, by another
-    # hand: en3 111 of 140, then en4 127 and en5 134 of 140 (DECISIONS).
+    # hand: en3 111 of 140, then en4 127 and en5 134 of 140, en6 144 of 150 (DECISIONS).
     # Later sets of both other languages, first sight: de3 80 of 100, es3 77; after mending, de4 80 of 100, es4 75.
     cases = rows(DATA / f"questions_unseen_{name}.jsonl")
     wrong = differences(cases, HOME)
     assert len(wrong) <= (1 - LEAST_RIGHT) * len(cases), "\n".join(wrong)
     dangerous = [case for case in cases if case["answer_class"] == "conservative"]
     assert [case["text"] for case in dangerous if ask(case["text"]).answer_class != "conservative"] == []
+
+
+def test_a_follow_up_of_another_day_carries_on_what_was_asked():
+    before = ask("How much did Peanut eat today?")
+    read = frame_json(ask("and how much yesterday?", earlier=before))
+    assert (read["intent"], read["metric"], read["pets"]) == ("quantity", "intake", ["peanut"])
+    assert read["window"] == "YESTERDAY"
+
+
+def test_a_coffee_table_is_furniture_and_the_coffee_on_it_is_not():
+    assert ask("Peanut ate the raisins on the coffee table").subjects == ("tox:grape",)
+    assert ask("Max drank the coffee on the coffee table").subjects == ("tox:caffeine",)
+
+
+def test_one_food_against_another_is_before_and_after_in_no_direction():
+    read = ask("Did Max scratch less on Harbor than on Acme?")
+    assert (read.intent, read.metric, read.direction) == ("compare_periods", "scratch", None)
+    assert read.window_label == "AROUND:food_change"
 
 
 def test_every_way_to_ask_of_a_kind_is_read_as_that_kind():
@@ -119,7 +137,8 @@ def test_no_rule_of_the_list_is_dead_or_named_twice():
         "How many pets do I have?", "Is Max in pain?", "Is Max happy?", "Does Luna get any grain?",
         "Luna isn't eating", "What about Max's increased scratching?", "Tell me about Max",
         "Max has been sleeping",
-        "When did we change food?",
+        "When did we change food?", "Is Luna hungry?", "How much should Max eat?", "What's the matter with Max?",
+        "Compare this week with last week",
     ]  # fmt: skip
     fired = {ask(text).rule for text in texts}
     assert {rule.name for rule in RULES} - fired <= RARE

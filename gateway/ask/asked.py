@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from gateway.ask.linking import Linked, opening
 
-__all__ = ["asking_sentence"]
+__all__ = ["asking_sentence", "is_yes_no"]
 
 _ENDS = frozenset(".?!;\n")
 _WH = ("why", "how_much", "when", "who", "which", "since_when", "how_long", "any_pet", "can")
@@ -43,6 +43,24 @@ def asking_sentence(linked: Linked) -> Linked | None:
         if _asks(linked, starts_at, last):
             return _narrowed(linked, first, last, starts_at) if _has_content(linked, first, last) else None
     return None
+
+
+def is_yes_no(linked: Linked) -> bool:
+    """Whether the sentence opens with a verb, or is a question with no question word."""
+    asks_which = linked.starts("why", "how_much", "when", "who", "which", "since_when", within=4)
+    if linked.has("yes_or_no") and not asks_which and linked.word(linked.opens_at) not in linked.language.words["what"]:
+        return True
+    rest = linked.tokens[linked.opens_at : linked.asked[1]]
+    if rest and any(first == linked.opens_at for first, _ in linked.cues.get("whether", ())) and linked.opens_at:
+        return True
+    words = [token.text for token in rest if token.text[0].isalpha()]
+    while words and words[0] in linked.language.words["openers"]:
+        words = words[1:]
+    if words and words[0] in linked.language.words["aux"]:
+        return True
+    if words and words[0] in linked.language.words["what"]:
+        return False
+    return any(token.text == "?" for token in rest) and not asks_which
 
 
 def _sentences(linked: Linked) -> Iterator[tuple[int, int]]:

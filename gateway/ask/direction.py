@@ -37,9 +37,12 @@ def direction_of(facts: Facts, intent: str, metric: str | None) -> str | None:
     if metric is None or intent in _NO_DIRECTION or facts.metric is None:
         return None
     observed = tables.load().properties[metric]
-    if intent == "compare_periods" and facts.has("helped"):
-        return "down" if observed.worse != "down" else "up"
+    if facts.against_food:  # "less on Harbor than on Acme": either may be the later one
+        return None
     spoken = spoken_direction(facts.linked, facts.metric)
+    if intent == "compare_periods" and facts.has("helped"):
+        aloud = spoken is not None and not facts.subject_med  # "did he scratch more after the food change"
+        return spoken if aloud else "down" if observed.worse != "down" else "up"
     if intent == "compare_periods":
         return spoken if facts.windows < 2 else None
     if spoken is not None and not (intent == "cause_check" and facts.has("line_up")):

@@ -15,7 +15,7 @@ from gateway.ask.linking import Linked, MetricHit
 from gateway.ask.subjects import Who
 from gateway.ontology import load as tables
 
-__all__ = ["RULES", "Facts", "Rule", "decide", "is_yes_no"]
+__all__ = ["RULES", "Facts", "Rule", "decide"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,12 @@ class Facts:
         return next((word for word in opens if word not in openers), "") in self.linked.language.words["what"]
 
     @property
+    def against_food(self) -> bool:
+        """Whether one food of the home is held against another: "does he scratch less on Harbor than on Acme"."""
+        than = any(token.text in self.linked.language.words["than"] for token in self.linked.tokens)
+        return than and self.moved and len(self.linked.targets("own_food")) == 2
+
+    @property
     def windows(self) -> int:
         return sum(1 for span in self.linked.times if span.label not in {"NOW", "NEXT", "NIGHT"})
 
@@ -79,24 +85,6 @@ class Rule:
     name: str
     intent: str
     when: Callable[[Facts], bool]
-
-
-def is_yes_no(linked: Linked) -> bool:
-    """Whether the sentence opens with a verb, or is a question with no question word."""
-    asks_which = linked.starts("why", "how_much", "when", "who", "which", "since_when", within=4)
-    if linked.has("yes_or_no") and not asks_which and linked.word(linked.opens_at) not in linked.language.words["what"]:
-        return True
-    rest = linked.tokens[linked.opens_at : linked.asked[1]]
-    if rest and any(first == linked.opens_at for first, _ in linked.cues.get("whether", ())) and linked.opens_at:
-        return True
-    words = [token.text for token in rest if token.text[0].isalpha()]
-    while words and words[0] in linked.language.words["openers"]:
-        words = words[1:]
-    if words and words[0] in linked.language.words["aux"]:
-        return True
-    if words and words[0] in linked.language.words["what"]:
-        return False
-    return any(token.text == "?" for token in rest) and not asks_which
 
 
 def _measured(f: Facts) -> bool:
@@ -144,11 +132,16 @@ def _judged_last(f: Facts) -> bool:
 
 def _asks_contents(f: Facts) -> bool:
     named = f.mentions("own_food", "ing", "food") or f.has("current_food", "new_food", "old_food")
-    named = named or (f.who.named and f.has("food_noun"))
+    named = named or (f.who.named and f.has("food_noun")) or _in_the_bowl(f)
     lasting = f.has("since_when") or (f.has("how_long") and f.who.named)
     contain = f.has("contain") or (f.yes_no and f.has("food_noun") and _stands_in(f))
     moved = f.metric is not None and f.metric.direction is not None
     return named and contain and f.measured in {None, "intake"} and not (f.windows or lasting or moved)
+
+
+def _in_the_bowl(f: Facts) -> bool:
+    """Whether it is "what's in Luna's bowl"."""
+    return f.what and f.who.named and f.has("device_food_bowl") and not f.has("device_water_bowl", "device_ask")
 
 
 _IN = frozenset({"in", "im", "en"})
@@ -179,7 +172,7 @@ def _asks_device(f: Facts) -> bool:
 
 
 def _asks_onset(f: Facts) -> bool:
-    about = _measured(f) or f.subject_food or f.subject_med
+    about = _measured(f) or f.subject_food or f.subject_med or f.has("new_food")
     lasting = f.has("how_long") and f.starts("how_long") and _perfect(f)
     first = f.moved and any(token.text == "first" for token in f.linked.tokens)
     turned = f.moved and not f.has("most", "last")
@@ -193,6 +186,8 @@ def _against_past(f: Facts) -> bool:
     """Whether one past window stands after "than" or "from": "less than last week"."""
     than = f.linked.language.words["than"]
     usual = {i for name in ("usual", "normal") for a, b in f.linked.cues.get(name, ()) for i in range(a, b)}
+    named = zip(f.linked.spans, f.linked.mentions, strict=True)
+    usual |= {i for span, mention in named if mention.kind == "pet" for i in range(*span)}  # "than Max yesterday"
     return any(
         span.label in {"PREV_WEEK", "PREV_MONTH", "YESTERDAY"}
         and any(
@@ -211,14 +206,19 @@ def _perfect(f: Facts) -> bool:
     return bool(words & closed["lasting"]) and not words & closed["past"]
 
 
+def _around(f: Facts) -> bool:
+    return any(span.around for span in f.linked.times)
+
+
 def _several_windows(f: Facts) -> bool:
-    around = any(span.around for span in f.linked.times) and not f.has("start")
+    around = _around(f) and not f.has("start")
     return (
         _measured(f)
         and not f.starts("why", within=2)
         and (
             (f.windows >= 2 and f.has("periods", "most", "compare"))
             or around
+            or f.against_food
             or (f.windows == 1 and f.moved and _against_past(f))
         )
     )
@@ -253,6 +253,15 @@ def _asks_normal(f: Facts) -> bool:
     if not _measured(f) or not f.has("normal"):
         return False
     return f.yes_no or f.starts("how_much", within=2) or bool(f.who.hosts)
+
+
+def _asks_need(f: Facts) -> bool:
+    """Whether it is what a pet of the home should have: "how much should Max eat", "how much exercise does he need"."""
+    words = f.linked.language.words
+    needs = any(token.text in words.get("needs", ()) for token in f.linked.tokens)
+    other = f.thing or f.subject_food or f.subject_med or f.who.hosts or f.moved
+    asked = f.measured in {"intake", "water", "activity", "rest"} and f.starts("how_much", within=2)
+    return asked and needs and bool(f.who.pets) and not other and f.windows == 0
 
 
 def _names_vet(f: Facts) -> bool:
@@ -309,9 +318,9 @@ def _helps(f: Facts) -> bool:
     """Whether a medicine is asked about for its good: "has it helped", "does it make him itch less"."""
     if f.has("helped", "since"):
         return True
-    worse = tables.load().properties[f.metric.property].worse if f.metric is not None else ""
-    said = spoken_direction(f.linked, f.metric) if f.metric is not None else None
-    return f.has("cause") and (said, worse) == ("down", "up")
+    if f.metric is None or not f.has("cause"):
+        return False
+    return (spoken_direction(f.linked, f.metric), tables.load().properties[f.metric.property].worse) == ("down", "up")
 
 
 def _asks_next(f: Facts) -> bool:
@@ -329,6 +338,11 @@ def _give_now(f: Facts) -> bool:
 
 def _is_med_safety(f: Facts) -> bool:
     return f.subject_med and f.has("side_effect", "can", "most_of")
+
+
+def _med_in_general(f: Facts) -> bool:
+    """Whether it is "does Apoquel make dogs tired": what a medicine does to animals, no one of the home named."""
+    return f.subject_med and f.yes_no and bool(f.who.hosts) and not f.who.pets and f.has("side_effect", "cause")
 
 
 def _needs_vet(f: Facts) -> bool:
@@ -352,6 +366,30 @@ def _asks_well(f: Facts) -> bool:
     return nothing and f.has("well") and f.yes_no and f.who.named and len(f.linked.tokens) <= 7
 
 
+def _asks_what_is_it(f: Facts) -> bool:
+    """Whether it is "what's the matter with Max?": a pet by name, and nothing that is measured or named beside it."""
+    other = f.subject_food or f.subject_med or f.thing or f.mentions("body", "place", "src") or bool(f.linked.events)
+    return f.measured is None and f.what and f.has("why") and f.who.named and not (other or f.linked.unmatched)
+
+
+def _fares(f: Facts) -> bool:
+    """Whether it is how a pet fares: "is Max still off", "did Max get worse after the new food"."""
+    judged = any(way in {"better", "worse"} for _, _, way in f.linked.directions)
+    return f.has("still") or (judged and any(span.around or span.event for span in f.linked.times))
+
+
+def _asks_state(f: Facts) -> bool:
+    """Whether it is "is Luna hungry": what a pet feels now, which a bowl does not tell."""
+    if f.metric is None or f.moved or f.windows or not f.yes_no or f.has("still", "usual", "normal", "why", "cause"):
+        return False
+    said = " ".join(token.text for token in f.linked.tokens[f.metric.first : f.metric.last])
+    return said in f.linked.language.words.get("states", ())
+
+
+def _feels(f: Facts) -> bool:
+    return f.measured is None and f.has("feels") and f.who.named and not f.has("cause", "can")
+
+
 def _asks_switch(f: Facts) -> bool:
     """Whether it is when a food was changed."""
     changed = f.has("switch_verb") and (f.subject_food or f.has("food_noun", "current_food"))
@@ -366,6 +404,8 @@ def _told(f: Facts) -> bool:
     said = spoken_direction(f.linked, f.metric)
     if worse not in {"up", "down"}:  # either way is a change to be explained, as with weight
         return said in {"up", "down"}
+    if worse == "down" and said == "up" and f.has("usual"):  # "she ate a lot more than she usually does yesterday"
+        return True
     lasting = _has_verb(f) or any(span.label.startswith("SINCE:") for span in f.linked.times)
     return said == worse or (said is None and worse == "up" and lasting)
 
@@ -433,9 +473,8 @@ def _fact(name: str) -> Callable[[Facts], bool]:
     return asked
 
 
-def _birthday(f: Facts) -> bool:
-    """Whether it is "when is his birthday?", "when was she born?"."""
-    return f.has("fact_birthday") and bool(f.who.pets) and f.measured is None
+def _treat_given(f: Facts) -> bool:
+    return "food:treat" in f.linked.targets("food") and f.has("given") and f.yes_no
 
 
 def _happened(f: Facts) -> bool:
@@ -461,7 +500,9 @@ RULES: tuple[Rule, ...] = (
             and not f.has("usual")
         ),
     ),
-    Rule("fact_birthday", "record_lookup", _birthday),
+    Rule(
+        "fact_birthday", "record_lookup", lambda f: f.has("fact_birthday") and bool(f.who.pets) and f.measured is None
+    ),
     *(Rule(f"fact_{name}", "record_lookup", _fact(name)) for name in _FACTS),
     Rule("in_pain", "need_vet", lambda f: _needs_vet(f) and f.has("in_pain")),
     Rule("need_vet", "need_vet", _needs_vet),
@@ -484,6 +525,7 @@ RULES: tuple[Rule, ...] = (
             and not (f.has("present_cause") and _measured(f))
         ),
     ),
+    Rule("med_general", "med_safety", _med_in_general),
     Rule("med_causes", "cause_check", lambda f: f.subject_med and f.who.named and _is_causal(f)),
     Rule("med_onset", "onset", lambda f: f.subject_med and _asks_onset(f)),
     Rule("vaccine_due", "med_timing", lambda f: f.subject_med and f.has("due") and not f.has("last")),
@@ -496,13 +538,11 @@ RULES: tuple[Rule, ...] = (
     Rule("before_change", "before_change", _asks_before),
     Rule("overview", "overview", _asks_overview),
     Rule("well", "overview", _asks_well),
-    Rule(
-        "feels",
-        "overview",
-        lambda f: f.measured is None and f.has("feels") and f.who.named and not f.has("cause", "can"),
-    ),
+    Rule("feels", "overview", _feels),
     Rule("too_heavy", "too_heavy", _asks_too_heavy),
     Rule("enough", "enough", lambda f: f.has("enough") and _measured(f) and not f.starts("why", within=2)),
+    Rule("needs", "enough", _asks_need),
+    Rule("state", "out_of_scope", _asks_state),
     Rule("cause", "cause_check", _is_causal),
     Rule("cause_unmeasured", "cause_check", _blames_food),
     Rule("contents", "ingredient_lookup", lambda f: _asks_contents(f) and not f.starts("can", within=1)),
@@ -514,23 +554,13 @@ RULES: tuple[Rule, ...] = (
     Rule("explain", "explain_change", lambda f: _measured(f) and f.has("why")),
     Rule("select", "select_pets", _selects),
     Rule("compare", "compare_pets", _compares),
-    Rule(
-        "begun_after",
-        "cause_check",
-        lambda f: _measured(f) and f.has("start") and any(s.around for s in f.linked.times),
-    ),
+    Rule("begun_after", "cause_check", lambda f: _measured(f) and f.has("start") and _around(f)),
     Rule("visit", "event_check", lambda f: f.mentions("place") and f.yes_no and not _measured(f)),
-    Rule(
-        "when_changed",
-        "event_when",
-        _asks_switch,
-    ),
+    Rule("when_changed", "event_when", _asks_switch),
     Rule("how_long_there", "event_when", lambda f: _happened(f) and f.has("how_long")),
     Rule("happened", "event_check", lambda f: _happened(f) and f.yes_no and not f.moved and not f.has("can", "cause")),
     Rule("when", "event_when", lambda f: _measured(f) and f.starts("when", within=3)),
-    Rule(
-        "treat_given", "event_check", lambda f: "food:treat" in f.linked.targets("food") and f.has("given") and f.yes_no
-    ),
+    Rule("treat_given", "event_check", _treat_given),
     Rule("is_it_normal", "normal_check", lambda f: _asks_normal(f) and f.yes_no and f.starts("normal", within=1)),
     Rule("normal", "normal_check", lambda f: _asks_normal(f) and not f.moved and not f.has("still")),
     Rule("told", "explain_change", _told),
@@ -550,14 +580,12 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("contents_pair", "ingredient_lookup", lambda f: f.subject_food and f.mentions("ing") and not f.who.named),
     Rule("contents_of", "ingredient_lookup", lambda f: f.subject_food and f.has("contain", "how_much", "which")),
-    Rule("better", "overview", lambda f: f.measured is None and f.has("still") and f.who.named and f.yes_no),
+    Rule("better", "overview", lambda f: f.measured is None and _fares(f) and f.who.named and f.yes_no),
+    Rule("weeks_compared", "overview", lambda f: f.measured is None and f.has("compare") and f.windows > 1),
+    Rule("what_is_it", "overview", _asks_what_is_it),
     Rule("side_by_side", "overview", lambda f: f.compared_pets >= 2 and f.has("compare")),
     Rule("advice", "pet_advice", lambda f: f.has("pet_advice")),
-    Rule(
-        "only_pet",
-        "overview",
-        lambda f: f.who.named and sum(token.text[0].isalpha() for token in f.linked.tokens) == 1,
-    ),
+    Rule("only_pet", "overview", lambda f: f.who.named and sum(t.text[0].isalpha() for t in f.linked.tokens) == 1),
     Rule("tell_about", "overview", lambda f: f.who.named and f.has("most_of") and not _measured(f)),
     Rule("about_a_pet", "pet_advice", lambda f: f.who.named and f.starts("can", within=1)),
 )

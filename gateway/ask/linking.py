@@ -297,8 +297,8 @@ def _with_the_other_period(
         if other is None or index >= len(tokens) or tokens[index].text not in words["then_leads"]:
             continue
         index += 1
-        while index < len(tokens) and tokens[index].text in words["articles"]:
-            index += 1
+        while index < len(tokens) and tokens[index].text in words["articles"] | words["then_leads"]:
+            index += 1  # "comparado con la anterior"
         ended = index + 1 >= len(tokens) or not tokens[index + 1].text[0].isalpha()
         if index < len(tokens) and tokens[index].text in words["then_last"] and ended:
             more = TimeSpan(span.last, index + 1, other, window_of(other, calendar))
@@ -556,7 +556,8 @@ def _toxins_in(
 ) -> tuple[tuple[int, int, str], ...]:
     """Toxins, carriers and people's medicines that the sentence really names.
 
-    A household's own name for a pet, food, medicine or place hides a toxin word inside it;
+    A household's own name for a pet, food, medicine or place hides a toxin word inside it, and
+    so does a thing that is called by it (a coffee table);
     everyday words (a battery, a string, salt) count only as what was eaten or touched.
     """
     own = [(m, r) for m, r in chosen if r.kind in {"pet", "own_food", "own_med", "place", "device"}]
@@ -566,6 +567,8 @@ def _toxins_in(
         span = (match.first, match.last)
         if any(m.first <= span[0] and span[1] <= m.last for m, _ in (*own, *longer)):
             continue
+        if any(first <= span[0] and span[1] <= last for first, last in cues.get("no_substance", ())):
+            continue  # "on the coffee table"
         for reading in match.readings:
             context = reader.hazards.toxins[reading.target].context
             names = {"swallow": ("swallow",), "contact": ("swallow", "contact", "eat_ask")}.get(context, ())

@@ -13,9 +13,9 @@ from dataclasses import replace
 from datetime import date
 
 from gateway.ask import capability, safety
-from gateway.ask.asked import asking_sentence
+from gateway.ask.asked import asking_sentence, is_yes_no
 from gateway.ask.direction import direction_of
-from gateway.ask.intents import Facts, decide, is_yes_no
+from gateway.ask.intents import Facts, decide
 from gateway.ask.linking import Linked, MetricHit, Reader, link, reader_for
 from gateway.ask.subjects import Who, devices_in, new_or_old_food, own_foods_in, who_is_asked
 from gateway.ask.times import Calendar, TimeSpan, whole_month, window_of
@@ -54,7 +54,7 @@ _NO_METRIC = frozenset({
 _SUBJECT_KINDS: Mapping[str, tuple[str, ...]] = {
     "explain_change": ("own_food", "own_med", "place"),
     "cause_check": ("own_food", "own_med", "med", "place", "cond", "ing", "food", "food_word"),
-    "onset": ("own_food", "own_med", "med"),
+    "onset": ("own_food", "own_med", "med", "food_word"),
     "trend": ("own_food",),
     "event_check": ("device", "place", "own_med", "med"),
     "event_when": ("device", "own_med", "med"),
@@ -70,7 +70,7 @@ _SUBJECT_KINDS: Mapping[str, tuple[str, ...]] = {
     "med_safety": ("own_med", "med", "host", "tox"),
     "reference": ("topic", "host"),
     "provenance": ("ing", "own_food", "food_word"),
-    "correction": ("own_food", "ing", "food_word", "own_med", "med"),
+    "correction": ("own_food", "ing", "food_word", "own_med", "med", "place"),
     "switch_back": ("own_food", "food_word"),
     "need_vet": ("src",),
     "vet_summary": ("src",),
@@ -239,8 +239,10 @@ def _carried_on(facts: Facts, earlier: Question | None) -> Facts:
     own = facts.metric is not None or facts.thing or facts.subject_food or facts.subject_med or facts.who.named
     if earlier is None or earlier.metric is None or own or words > 8 or facts.mentions("src", "cond", "topic"):
         return facts
-    points = facts.has("claimword", "pronoun_n") or words <= 2
-    if not points or not facts.has(*_ASKS_ON) or facts.has("why_not_think", "provenance", "correction", "before"):
+    then = facts.has("how_much") and facts.windows > 0 and words <= 5  # "and how much yesterday?"
+    points = facts.has("claimword", "pronoun_n") or words <= 2 or then
+    asks = then or facts.has(*_ASKS_ON)
+    if not (points and asks) or facts.has("why_not_think", "provenance", "correction", "before"):
         return facts
     hit = MetricHit(0, 0, earlier.metric, earlier.direction)
     who = facts.who if facts.who.pets and facts.who.pets != ("?",) else replace(facts.who, pets=earlier.pets)
@@ -285,12 +287,12 @@ def _fill(
     linked, household = facts.linked, reader.household
     metric = None if intent in _NO_METRIC else facts.measured
     if intent == "event_when" and metric == "intake":
-        metric = "meals"
+        metric = None if rule == "when_changed" and _switched(facts) else "meals"
     if intent == "quantity" and metric == "intake" and linked.has("how_often"):
         metric = "meals"
     if intent == "quantity" and metric == "eat_rate" and facts.metric is not None and facts.metric.direction:
         metric = "intake"  # "how much did she scoff"
-    if intent == "onset" and metric == "intake" and facts.subject_food:
+    if intent == "onset" and metric == "intake" and (facts.subject_food or _begins_new(facts)):
         metric = None
     if intent == "too_heavy":
         metric = "weight"
@@ -340,6 +342,11 @@ def _fill(
     )
 
 
+def _switched(facts: Facts) -> bool:
+    """Whether it is the change of food whose day is asked for ("when did we switch Max's food")."""
+    return facts.has("switch_verb") or any(name == "food_change" for _, _, name in facts.linked.events)
+
+
 def _shows_reading(facts: Facts) -> bool:
     """Whether "It shows 0 g all day": the device question is about what it measured."""
     return facts.measured == "intake" and any(token.text[0].isdigit() for token in facts.linked.tokens)
@@ -365,8 +372,15 @@ def _subjects(facts: Facts, household: Household, intent: str, danger: safety.Da
     if "ing_allergy" in kinds and ("cond:allergy" in found or "topic:food_allergy" in linked.targets("topic")):
         found.update(linked.targets("ing"))
     spoken = not linked.events or linked.has("new_food", "old_food")
-    if "food_word" in kinds and spoken and not found & {*linked.targets("own_food", "food", "ing")}:
+    found -= _only_new(linked)
+    if intent == "onset":  # "how long has he been on the new food", not what began since it
+        spoken = _begins_new(facts)
+    holds = intent == "ingredient_lookup" and linked.has("new_food")  # "is there chicken in the new dry food"
+    other = linked.targets("own_food") if holds else linked.targets("own_food", "food", "ing")
+    if "food_word" in kinds and spoken and not found & set(other):
         found.update(new_or_old_food(linked, household, facts.who.pets))
+    if intent == "ingredient_lookup" and not found and linked.has("device_food_bowl"):
+        found.add("food:current")
     if intent == "ingredient_lookup" and linked.has("old_food") and not linked.targets("own_food"):
         found.update(new_or_old_food(linked, household, facts.who.pets))
     if danger is not None and intent in {"exposure", "food_ok"}:
@@ -387,10 +401,25 @@ def _subjects(facts: Facts, household: Household, intent: str, danger: safety.Da
         found.add("topic:food_allergy")
     events = {f"event:{span.event}" for span in linked.times if span.event}
     events |= {f"event:{name}" for _, _, name in linked.events}
+    if intent == "event_when" and not events and facts.measured in {None, "intake"} and _switched(facts):
+        events.add("event:food_change")
     if events and intent in _EVENT_INTENTS:
         told = any(target.startswith(("food:", "med:")) for target in found)
         found.update(() if told else events)
     return tuple(sorted(found))
+
+
+def _begins_new(facts: Facts) -> bool:
+    """Whether it is since when the new food is given: nothing else is measured, and nothing moved."""
+    return facts.has("new_food") and facts.measured in {None, "intake"} and not facts.moved
+
+
+def _only_new(linked: Linked) -> set[str]:
+    """Kinds of food said only inside "the new dry food": the food of the home is meant, not the kind."""
+    named = [(m.target, span) for m, span in zip(linked.mentions, linked.spans, strict=True) if m.kind == "food"]
+    spans = (*linked.cues.get("new_food", ()), *linked.cues.get("old_food", ()))
+    apart = {target for target, (first, last) in named if not any(a <= first and last <= b for a, b in spans)}
+    return {target for target, _ in named} - apart
 
 
 def _shadowed(target: str, danger: safety.Danger) -> bool:
@@ -441,6 +470,8 @@ def _window(
     dated = [span for span in spans if span.label not in {"NIGHT", "NEXT"} and not span.around]
     if intent == "onset":  # "how long has he been on it now"
         dated = [span for span in dated if span.label not in {"NOW", "RECENT"}]
+    if intent == "overview":  # "did he get worse after the food change" looks at the time since
+        dated += [TimeSpan(s.first, s.last, f"SINCE:{s.event}", None, s.event) for s in spans if s.around and s.event]
     if intent == "event_when":  # "how long is it since the last flea treatment" asks for that date
         dated = [span for span in dated if span.event is None]
     if intent == "trend":  # "is he calmer now" is of these days
