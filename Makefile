@@ -174,9 +174,9 @@ define each
 	for script in "$${scripts[@]}"; do $(SAY) "$$script"; PYTHONPATH="$(CURDIR)" $(1) "$$script" $(3); done
 endef
 
-bench: $(PEERED) $(GATEWAYED)
+bench: $(RUNTIME) $(PEERED) $(GATEWAYED)
 	@.ci/debian mosquitto dbus-daemon
-	@export SCENTWALK_THINGSBOARD_PY="$(abspath $(GATEWAY_PY))"; $(call each,$(PEERS_PY),bench_*.py,$(ARGS))
+	@export SCENTWALK_PY="$(abspath $(PY))" SCENTWALK_THINGSBOARD_PY="$(abspath $(GATEWAY_PY))"; $(call each,$(PEERS_PY),bench_*.py,$(ARGS))
 
 calibrate: $(TESTING)
 	@$(call each,$(PY),calibrate_*.py,$(ARGS))
