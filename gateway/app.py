@@ -29,6 +29,7 @@ from gateway.ask.ask import Conversation, ask
 from gateway.ask.restated import late_records, told_verdicts, verdict_now
 from gateway.commands import begin_command, keep_aliases, rederive, run_command
 from gateway.errors import ConfigError, DatabaseBusy, HouseholdError, PortBusy, StoreError
+from gateway.knowledge.apart import end_reading
 from gateway.learn import catch_up, refresh_facts, watch_floors
 from gateway.links.ble_identity import RadioKey, may_hand_over
 from gateway.links.clock import Clock, SystemClock
@@ -436,6 +437,7 @@ class Gateway:
             await asyncio.shield(serving)
         finally:
             server.should_exit = True
+            end_reading()
             await serving
             close_door(self.database.path)
 

@@ -20,7 +20,7 @@ from playwright.sync_api import sync_playwright
 
 from gateway.commands import begin_command
 from gateway.errors import ImportRefused
-from gateway.knowledge.apart import _told, read_apart
+from gateway.knowledge.apart import _told, end_reading, read_apart
 from gateway.knowledge.documents import read_document
 from gateway.store import Snapshot
 from tests.test_knowledge_documents import PAGES, epub, locked, pdf
@@ -255,6 +255,26 @@ def test_a_reader_takes_nothing_from_the_folder_the_hub_was_started_in(tmp_path)
     house = {"PYTHONPATH": str(Path(__file__).resolve().parents[1]), "PATH": "/usr/bin"}
     ran = subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, env=house, capture_output=True, check=False)
     assert b"Chicken is a commonly reported trigger." in ran.stdout, ran.stderr
+
+
+def test_a_hub_that_is_told_to_end_ends_its_reader():
+    slow = pdf([tuple("word " * 60 for _ in range(400))] * 120)
+    told: list[str] = []
+
+    def read() -> None:
+        try:
+            read_apart("slow.pdf", slow)
+        except ImportRefused as refusal:
+            told.append(str(refusal))
+
+    reading = threading.Thread(target=read)
+    reading.start()
+    while not told:
+        end_reading()
+        reading.join(0.1)
+    reading.join()
+    assert told[0].endswith("its reader ended with: signal 9")
+    assert read_apart("skin.md", MARKDOWN)
 
 
 def test_a_reader_that_is_killed_is_said():

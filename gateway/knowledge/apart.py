@@ -22,7 +22,7 @@ from gateway.errors import ImportRefused
 from gateway.knowledge.chapters import MOST_BYTES
 from gateway.knowledge.documents import read_document
 
-__all__ = ["read_apart"]
+__all__ = ["end_reading", "read_apart"]
 
 _LONGEST_S = 180
 """A PDF of 17 MB with 1,000 pages takes 15 s of a desk's processor, and four times that of a Raspberry Pi 4."""
@@ -31,6 +31,7 @@ _MOST_MEMORY = 256 * 2**20
 _HOUSE = Path(__file__).resolve().parents[2]
 """Where the child finds this package. Not where the hub was started: a ``json.py`` may lie there."""
 _ONE_AT_A_TIME = threading.Lock()
+_CHILDREN: list[subprocess.Popen[bytes]] = []
 
 
 def read_apart(name: str, data: bytes | BinaryIO, *, what: str = "a guide", longest_s: int = _LONGEST_S) -> str:
@@ -55,14 +56,20 @@ def read_apart(name: str, data: bytes | BinaryIO, *, what: str = "a guide", long
         raise ImportRefused(name, f"{what} must wait for the one that is being read now; send it again in a minute")
     try:
         asked = json.dumps({"name": name, "what": what}).encode() + b"\n"
-        child = subprocess.run(
+        asked += data if isinstance(data, bytes) else data.read()
+        with subprocess.Popen(
             [sys.executable, "-P", "-m", "gateway.knowledge.apart", str(longest_s)],
-            input=asked + (data if isinstance(data, bytes) else data.read()),
-            capture_output=True,
-            timeout=longest_s,
-            check=False,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": str(_HOUSE)},
-        )
+        ) as child:
+            _CHILDREN.append(child)
+            try:
+                told, complaint = child.communicate(asked, timeout=longest_s)
+            finally:
+                _CHILDREN.remove(child)
+                child.kill()
     except OSError as problem:  # no memory, no process left
         raise ImportRefused(name, f"{what} must have a process of its own to be read in: {problem}") from problem
     except subprocess.TimeoutExpired:
@@ -70,10 +77,16 @@ def read_apart(name: str, data: bytes | BinaryIO, *, what: str = "a guide", long
     finally:
         _ONE_AT_A_TIME.release()
     if child.returncode != 0:
-        last = child.stderr.decode(errors="replace").strip().rpartition("\n")[2] or f"signal {-child.returncode}"
+        last = complaint.decode(errors="replace").strip().rpartition("\n")[2] or f"signal {-child.returncode}"
         bounds = f"{_MOST_MEMORY >> 20} MiB and {longest_s} s"
         raise ImportRefused(name, f"{what} must be readable in {bounds}; its reader ended with: {last}")
-    return _told(name, child.stdout, what)
+    return _told(name, told, what)
+
+
+def end_reading() -> None:
+    """End the child that reads now, if one does: a hub that is told to end does not wait for it."""
+    for child in tuple(_CHILDREN):
+        child.kill()
 
 
 def _told(name: str, said: bytes, what: str) -> str:
