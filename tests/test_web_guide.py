@@ -257,7 +257,8 @@ def test_a_reader_takes_nothing_from_the_folder_the_hub_was_started_in(tmp_path)
     assert b"Chicken is a commonly reported trigger." in ran.stdout, ran.stderr
 
 
-def test_a_hub_that_is_told_to_end_ends_its_reader():
+def reading_slowly() -> tuple[threading.Thread, list[str]]:
+    """A guide that takes long, being read, and where its refusal will be told."""
     slow = pdf([tuple("word " * 60 for _ in range(400))] * 120)
     told: list[str] = []
 
@@ -269,6 +270,11 @@ def test_a_hub_that_is_told_to_end_ends_its_reader():
 
     reading = threading.Thread(target=read)
     reading.start()
+    return reading, told
+
+
+def test_a_hub_that_is_told_to_end_ends_its_reader():
+    reading, told = reading_slowly()
     while not told:
         end_reading()
         reading.join(0.1)
@@ -278,17 +284,7 @@ def test_a_hub_that_is_told_to_end_ends_its_reader():
 
 
 def test_a_reader_that_is_killed_is_said():
-    slow = pdf([tuple("word " * 60 for _ in range(400))] * 120)
-    told: list[str] = []
-
-    def read() -> None:
-        try:
-            read_apart("slow.pdf", slow)
-        except ImportRefused as refusal:
-            told.append(str(refusal))
-
-    reading = threading.Thread(target=read)
-    reading.start()
+    reading, told = reading_slowly()
     children: list[str] = []
     while not children and reading.is_alive():
         tasks = Path("/proc/self/task").iterdir()

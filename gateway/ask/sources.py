@@ -15,7 +15,7 @@ from gateway.ontology.load import things
 from gateway.ontology.recognise import fold_alias, tokens_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from gateway.ask.scene import Scene
     from gateway.dialogue import Question
@@ -121,28 +121,26 @@ def dated_by(scene: Scene, link: Link) -> Evidence | None:
 
 def subject_words(scene: Scene, question: Question) -> tuple[tuple[str, ...], ...]:
     """Folded words of what was asked about, to find the records that mention it."""
-    names = scene.reader.vertex_labels()
-    found = []
-    for subject in question.subjects:
-        kind, _, name = subject.partition(":")
-        if kind in ("src", "event"):
-            continue
-        found.append(fold_alias(names.get(subject, name.replace("_", " "))))
-    return tuple(found)
+    return tuple(words for _, words in _asked(scene, question))
 
 
 def asked_words(scene: Scene, question: Question) -> tuple[Said, ...]:
     """What was asked about: in English by the vocabulary's words, elsewhere by the asker's own where they stand."""
-    names = scene.reader.vertex_labels()
     found = []
-    for subject in question.subjects:
-        kind, _, name = subject.partition(":")
-        if kind in ("src", "event"):
-            continue
-        plain = " ".join(fold_alias(names.get(subject, name.replace("_", " "))))
+    for subject, words in _asked(scene, question):
+        plain = " ".join(words)
         own = next((mention.text for mention in question.mentions if mention.target == subject), None)
         found.append(known(plain) if own is None else elsewhere(plain, verbatim(own)))
     return tuple(found)
+
+
+def _asked(scene: Scene, question: Question) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each thing asked about with the folded words of its name; a source or an event has none."""
+    names = scene.reader.vertex_labels()
+    for subject in question.subjects:
+        kind, _, name = subject.partition(":")
+        if kind not in ("src", "event"):
+            yield subject, fold_alias(names.get(subject, name.replace("_", " ")))
 
 
 def mentions(text: str, words: tuple[str, ...]) -> bool:
