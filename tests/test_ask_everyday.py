@@ -198,6 +198,20 @@ def test_what_the_owner_marked_wrong_opens_the_answer_too(tmp_path):
         assert first(answer).startswith("You marked the link to Acme Chicken & Rice wrong, so it is left out")
 
 
+def test_how_long_a_treatment_was_entered_for_is_the_records_own_end(tmp_path):
+    with made(tmp_path, household("max", devices=("tracker-max",))) as one:
+        one.log("max", "flea treatment", "2026-06-20T12:00", every="30d")
+        one.learn()
+        answer = asked(one, "when was Max last done for fleas")
+        assert "Flea treatment on Jun 20, 12:00 until Jul 20" in text_of(answer)
+        spoiled = json.loads(json.dumps(answer_json(answer)).replace("until Jul 20", "until Jul 21"))
+        book = Book(one.path)
+        try:
+            assert any("ends on" in str(problem) for problem in replay(spoiled, book))
+        finally:
+            book.close()
+
+
 def test_what_changed_before_is_everything_dated_on_file_and_the_count_agrees(home):
     answer = asked(home, "What changed before Max started scratching?")
     text = text_of(answer)

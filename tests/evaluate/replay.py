@@ -732,10 +732,14 @@ def _words_of_text(case: _Case) -> Found:
             yield "unsupported", f"{text.ref} does not say so"
         if case.pets and text.pet is not None and text.pet not in case.pets:
             yield "misattributed", f"{text.ref} is of {text.pet}"
-        unquoted = re.sub(r'"[^"]*"', "", case.text)
-        for found in _DAY.finditer(unquoted.replace(text.text, "")):
-            if text.at_ms is not None and _joined_day(found) != case.day_of(text.at_ms):
-                yield "unsupported", f"{text.ref} is of {case.day_of(text.at_ms)}, the claim says {_joined_day(found)}"
+        unquoted = re.sub(r'"[^"]*"', "", case.text).replace(text.text, "")
+        for found in _DAY.finditer(unquoted):
+            ends = unquoted[: found.start()].endswith(" until ")
+            of_ms = text.until_ms if ends else text.at_ms
+            own = None if of_ms is None else case.day_of(of_ms)
+            if own != _joined_day(found) and (ends or own is not None):
+                when = "ends on" if ends else "is of"
+                yield "unsupported", f"{text.ref} {when} {own}, the claim says {_joined_day(found)}"
         if case.claim["kind"] == "logged" and "at" in case.values and case.values["at"] != text.at_ms:
             yield "unsupported", f"{text.ref} is of another instant"
         if case.text.startswith("Last logged") and case.book.later_text(text, case.as_of_ms):
