@@ -327,6 +327,38 @@ VOCABULARY = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("text", "intent", "metric", "subjects"),
+    [
+        ("The groomer asks when Max had his last flea treatment. What do I tell her?", "event_when", None,
+         ("med:flea_treatment",)),
+        ("I can't remember when I last treated Max against fleas, can you?", "event_when", None, ("med:flea_treatment",)),
+        ("Please look up the last deworming on record for Max.", "event_when", None, ("med:wormer",)),
+        ("How long has it been since Max got something for fleas?", "event_when", None, ("med:flea_treatment",)),
+        ("The people at the kennel ask when Max was last treated against worms. When was it?", "event_when", None,
+         ("med:wormer",)),
+        ("The vet wants to know when Max's itching got worse. Which day was that?", "onset", "scratch", ()),
+        ("The vet's receptionist asks for Max's body weight. What do I say?", "quantity", "weight", ()),
+        ("Last time on the scales, what did Max come to?", "quantity", "weight", ()),
+        ("When did Max move to Harbor?", "onset", None, ("food:harbor_fish",)),
+        ("Hey, what's in the vet report for Max?", "record_lookup", None, ("src:vet",)),
+        ("Max has been itching like mad this week. Where does that come from?", "explain_change", "scratch", ()),
+        ("Do they use salmon to make Harbor?", "ingredient_lookup", None, ("food:harbor_fish", "ing:salmon")),
+        ("Is there beef in Max's bowl these days?", "ingredient_lookup", None, ("ing:beef",)),
+        ("My partner did the feeding yesterday, so what did Max actually eat?", "quantity", "intake", ()),
+        ("Could the rabies booster have slowed Max down?", "cause_check", "activity", ("med:vaccine",)),
+    ],
+)  # fmt: skip
+def test_what_others_ask_and_what_is_told_before_the_question_are_read(text, intent, metric, subjects):
+    read = ask(text)
+    assert (read.intent, read.metric, read.subjects) == (intent, metric, subjects)
+    assert "max" in read.pets or "Max" not in text
+
+
+def test_the_last_day_of_the_calendar_is_read():
+    assert ask("How much did Max eat on 9999-12-31?").window is None
+
+
 @settings(max_examples=150)
 @given(st.text(max_size=200))
 def test_any_text_gives_a_question(text):

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from gateway.ask.linking import Linked, opening
 
-__all__ = ["asking_sentence", "is_yes_no"]
+__all__ = ["asking_sentence", "is_yes_no", "without_the_asker"]
 
 _ENDS = frozenset(".?!;\n")
 _WH = ("why", "how_much", "when", "who", "which", "since_when", "how_long", "any_pet", "can")
@@ -39,8 +39,10 @@ def asking_sentence(linked: Linked) -> Linked | None:
     if len(sentences) < 2:
         return None
     for first, last in reversed(sentences):
+        if first != sentences[0][0] and _hands_on(linked, first, last):
+            continue
         starts_at = opening(linked.tokens, linked.cues, first, last)
-        if _asks(linked, starts_at, last):
+        if _asks(linked, first, last, starts_at):
             return _narrowed(linked, first, last, starts_at) if _has_content(linked, first, last) else None
     return None
 
@@ -85,11 +87,21 @@ def _tells_and_asks(linked: Linked, first: int, comma: int) -> bool:
     foods = {span for name in ("food_noun", "current_food", "new_food") for span in linked.cues.get(name, ())}
     places = [hit for hit in linked.metrics if not any(a <= hit.first and hit.last <= b for a, b in foods)]
     told = any(first <= hit.first and hit.last <= comma for hit in places)
-    return told and _opens(linked, comma + 1) and any(hit.first > comma for hit in places)
+    opens = comma + 1
+    while linked.word(opens) in linked.language.words["openers"]:  # "..., so what did Bella eat?"
+        opens += 1
+    return told and _opens(linked, opens) and any(hit.first > comma for hit in places)
 
 
-def _asks(linked: Linked, starts_at: int, last: int) -> bool:
-    return linked.word(last - 1) == "?" or _opens(linked, starts_at)
+def _hands_on(linked: Linked, first: int, last: int) -> bool:
+    """Whether it is only "What do I tell her?", "When was it?", after somebody was said to ask something."""
+    handed = any(first <= a and b <= last for a, b in linked.cues.get("hand_on", ()))
+    return handed and any(b <= first for _, b in linked.cues.get("asked_by", ()))
+
+
+def _asks(linked: Linked, first: int, last: int, starts_at: int) -> bool:
+    passed_on = any(first <= a and b <= last for a, b in linked.cues.get("asked_by", ()))
+    return linked.word(last - 1) == "?" or passed_on or _opens(linked, starts_at)
 
 
 def _opens(linked: Linked, index: int) -> bool:
@@ -138,3 +150,16 @@ def _narrowed(linked: Linked, first: int, last: int, starts_at: int) -> Linked:
 
 _WHOSE = ("pronoun_m", "pronoun_f", "all_pets", "both", "new_food", "old_food", "current_food")
 """Cue classes that say who or what is meant, wherever they stand."""
+
+
+def without_the_asker(linked: Linked) -> Linked:
+    """Without the vet or the place that only passes the question on ("the vet's receptionist asks for ...")."""
+    spans = linked.cues.get("asked_by", ())
+    kept = tuple(
+        (span, mention)
+        for span, mention in zip(linked.spans, linked.mentions, strict=True)
+        if mention.kind not in {"src", "place"} or not any(a <= span[0] and span[1] <= b for a, b in spans)
+    )
+    if len(kept) == len(linked.mentions):
+        return linked
+    return replace(linked, mentions=tuple(m for _, m in kept), spans=tuple(span for span, _ in kept))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gateway.ask.intents import Facts
     from gateway.ask.linking import Linked, MetricHit
 
-__all__ = ["direction_of", "is_part_of", "spoken_direction"]
+__all__ = ["against_past", "direction_of", "is_part_of", "spoken_direction"]
 
 _NO_DIRECTION = frozenset({
     "quantity", "event_check", "event_when", "normal_check", "compare_pets", "record_lookup", "device_status",
@@ -104,3 +104,18 @@ def _nearest(metric: MetricHit, rows: Iterable[tuple[int, int, str]], meaning: d
         if found in {"up", "down"}:
             return found
     return None
+
+
+def against_past(linked: Linked) -> bool:
+    """Whether one past window stands after "than" or "from": "less than last week"."""
+    than = linked.language.words["than"]
+    usual = {i for name in ("usual", "normal") for a, b in linked.cues.get(name, ()) for i in range(a, b)}
+    named = zip(linked.spans, linked.mentions, strict=True)
+    usual |= {i for span, mention in named if mention.kind == "pet" for i in range(*span)}  # "than Max yesterday"
+    return any(
+        span.label in {"PREV_WEEK", "PREV_MONTH", "YESTERDAY"}
+        and any(
+            linked.word(i) in than and not usual & set(range(i, span.first)) for i in range(span.first - 4, span.first)
+        )
+        for span in linked.times
+    )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gateway.ask.direction import is_part_of, spoken_direction
+from gateway.ask.direction import against_past, is_part_of, spoken_direction
 from gateway.ask.linking import Linked, MetricHit
 from gateway.ask.subjects import Who
 from gateway.ontology import load as tables
@@ -136,7 +136,8 @@ def _asks_contents(f: Facts) -> bool:
     lasting = f.has("since_when") or (f.has("how_long") and f.who.named)
     contain = f.has("contain") or (f.yes_no and f.has("food_noun") and _stands_in(f))
     moved = f.metric is not None and f.metric.direction is not None
-    return named and contain and f.measured in {None, "intake"} and not (f.windows or lasting or moved)
+    dated = any(span.label not in {"NOW", "NEXT", "NIGHT", "RECENT"} for span in f.linked.times)
+    return named and contain and f.measured in {None, "intake"} and not (dated or lasting or moved)
 
 
 def _in_the_bowl(f: Facts) -> bool:
@@ -167,7 +168,7 @@ def _asks_device(f: Facts) -> bool:
         return True
     noun = f.has("device_food_bowl", "device_tracker", "device_water_bowl", "device_scale", "device_hub")
     about = bool(f.devices) or f.has("device_any") or noun
-    asked = f.has("device_ask") or (f.yes_no and f.measured is None and not f.has("why", "cause"))
+    asked = f.has("device_ask") or (f.yes_no and f.measured is None and not f.has("why", "cause") and not _stands_in(f))
     return about and asked and f.measured in {None, "intake", "refill", "water", "weight", "meals"}
 
 
@@ -180,22 +181,6 @@ def _asks_onset(f: Facts) -> bool:
     switched = f.subject_food and f.has("start", "switch_verb", "getting") and not f.has("last", "most")
     begun = f.has("when") and (f.has("start") or first or gone or turned or switched) and f.starts("when", within=3)
     return about and (f.has("since_when") or lasting or (begun and not f.has("due")))
-
-
-def _against_past(f: Facts) -> bool:
-    """Whether one past window stands after "than" or "from": "less than last week"."""
-    than = f.linked.language.words["than"]
-    usual = {i for name in ("usual", "normal") for a, b in f.linked.cues.get(name, ()) for i in range(a, b)}
-    named = zip(f.linked.spans, f.linked.mentions, strict=True)
-    usual |= {i for span, mention in named if mention.kind == "pet" for i in range(*span)}  # "than Max yesterday"
-    return any(
-        span.label in {"PREV_WEEK", "PREV_MONTH", "YESTERDAY"}
-        and any(
-            f.linked.word(i) in than and not usual & set(range(i, span.first))
-            for i in range(span.first - 4, span.first)
-        )
-        for span in f.linked.times
-    )
 
 
 def _perfect(f: Facts) -> bool:
@@ -219,7 +204,7 @@ def _several_windows(f: Facts) -> bool:
             (f.windows >= 2 and f.has("periods", "most", "compare"))
             or around
             or f.against_food
-            or (f.windows == 1 and f.moved and _against_past(f))
+            or (f.windows == 1 and f.moved and against_past(f.linked))
         )
     )
 
@@ -302,6 +287,8 @@ def _asks_overview(f: Facts) -> bool:
 def _provenance(f: Facts) -> bool:
     if f.has("why_not_think"):
         return True
+    if f.metric is not None and f.metric.last <= f.linked.asked[0] and f.has("why"):
+        return False  # "she scratches like mad. Where does that come from?": what was told, not what the hub said
     asks = f.has("provenance") and (f.has("claimword", "current_food", "claim") or f.starts("provenance", within=3))
     return asks and not (_measured(f) and f.has("cause") and f.yes_no)
 
@@ -312,6 +299,17 @@ def _given(f: Facts) -> bool:
     happened = any(token.text in words["past_aux"] | words["lasting"] for token in f.linked.tokens[:2])
     general = not f.who.pets and not happened
     return f.subject_med and f.has("given") and f.yes_no and not modal and not general
+
+
+def _since_given(f: Facts) -> bool:
+    """Whether it is "how long has it been since she got ...": the day it was given, not since when it is."""
+    return f.starts("when", within=1) and f.starts("how_long", within=1) and f.has("given") and not f.has("start")
+
+
+def _asks_last_given(f: Facts) -> bool:
+    """Whether it is when a medicine was given: "when did ...", "the last flea treatment on record"."""
+    last = f.has("last") and f.has("record") and not f.yes_no
+    return f.subject_med and (f.starts("when", within=3) or last) and not _measured(f)
 
 
 def _helps(f: Facts) -> bool:
@@ -326,7 +324,8 @@ def _helps(f: Facts) -> bool:
 def _asks_next(f: Facts) -> bool:
     """Whether it is "when does she need her pill": not when she had it."""
     past = any(token.text in f.linked.language.words["past_aux"] for token in f.linked.tokens)
-    return f.subject_med and f.starts("when", within=1) and not past and not f.has("last") and f.measured is None
+    given = past or f.has("last") or _since_given(f)
+    return f.subject_med and f.starts("when", within=1) and not given and f.measured is None
 
 
 def _give_now(f: Facts) -> bool:
@@ -416,7 +415,8 @@ def _has_verb(f: Facts) -> bool:
 
 def _states(f: Facts) -> bool:
     """Whether something is told that is no change for the worse; it is read as asking whether so."""
-    return _measured(f) and _has_verb(f) and f.who.named and not (f.yes_no or f.wh or f.what or f.has("how_much"))
+    asks = f.yes_no or f.wh or f.what or f.has("how_much", "asked_by")
+    return _measured(f) and _has_verb(f) and f.who.named and not asks
 
 
 def _bought(f: Facts) -> bool:
@@ -527,11 +527,11 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("med_general", "med_safety", _med_in_general),
     Rule("med_causes", "cause_check", lambda f: f.subject_med and f.who.named and _is_causal(f)),
-    Rule("med_onset", "onset", lambda f: f.subject_med and _asks_onset(f)),
+    Rule("med_onset", "onset", lambda f: f.subject_med and _asks_onset(f) and not _since_given(f)),
     Rule("vaccine_due", "med_timing", lambda f: f.subject_med and f.has("due") and not f.has("last")),
     Rule("med_next", "med_timing", _asks_next),
     Rule("look_up", "record_lookup", _looks_up),
-    Rule("med_last", "event_when", lambda f: f.subject_med and f.starts("when", within=3) and not _measured(f)),
+    Rule("med_last", "event_when", _asks_last_given),
     Rule("med_given", "event_check", _given),
     Rule("med_safety", "med_safety", lambda f: _is_med_safety(f) and f.measured in {None, "intake"}),
     Rule("med_record", "record_lookup", lambda f: f.subject_med and not _measured(f) and bool(f.who.pets)),

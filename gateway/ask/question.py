@@ -13,11 +13,11 @@ from dataclasses import replace
 from datetime import date
 
 from gateway.ask import capability, safety
-from gateway.ask.asked import asking_sentence, is_yes_no
+from gateway.ask.asked import asking_sentence, is_yes_no, without_the_asker
 from gateway.ask.direction import direction_of
 from gateway.ask.intents import Facts, decide
 from gateway.ask.linking import Linked, MetricHit, Reader, link, reader_for
-from gateway.ask.subjects import Who, devices_in, new_or_old_food, own_foods_in, who_is_asked
+from gateway.ask.subjects import Who, devices_in, new_or_old_food, own_foods_in, treated_for, who_is_asked
 from gateway.ask.times import Calendar, TimeSpan, whole_month, window_of
 from gateway.dialogue import Question
 from gateway.measure.days import add_days
@@ -139,7 +139,8 @@ def read_question(
     calendar = Calendar(now_ms, household.zones, month_first=household.country in _MONTH_FIRST)
     if len(text) > CAP:
         return _too_long(text, reader, calendar)
-    linked = _with_the_medicine_before(link(text, reader, calendar, hint=language), earlier)
+    linked = without_the_asker(treated_for(link(text, reader, calendar, hint=language)))
+    linked = _with_the_medicine_before(linked, earlier)
     if not any(token.text[0].isalpha() for token in linked.tokens):
         return _unread(text, "empty" if not text.strip() else "unreadable")
     who = who_is_asked(linked, household, last_pet)

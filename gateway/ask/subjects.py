@@ -6,13 +6,14 @@ owner must be asked. Ties are broken by a stated order, never between two names.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from gateway.ask.linking import Linked
 from gateway.dialogue import Mention
 from gateway.model import Food, Household
 
-__all__ = ["Who", "devices_in", "new_or_old_food", "own_foods_in", "who_is_asked"]
+__all__ = ["Who", "devices_in", "new_or_old_food", "own_foods_in", "treated_for", "who_is_asked"]
 
 _DEVICE_CUES = {
     "device_water_bowl": "water_bowl",
@@ -187,3 +188,22 @@ def devices_in(linked: Linked, household: Household, pets: tuple[str, ...], at_m
             if choice:
                 return (f"device:{choice[0].id}",)
     return ()
+
+
+_TREATED_WITH: Mapping[str, str] = {"cond:fleas": "med:flea_treatment", "cond:worms": "med:wormer"}
+"""What is given against a condition."""
+
+
+def treated_for(linked: Linked) -> Linked:
+    """The medicine where its use is said: "treated Max against fleas", "something for fleas"."""
+    treated, against = (linked.language.words.get(name, frozenset()) for name in ("treated", "against"))
+
+    def meant(span: tuple[int, int], target: str) -> bool:
+        before = (linked.word(i) for i in range(max(0, span[0] - 6), span[0]))
+        return target in _TREATED_WITH and linked.word(span[0] - 1) in against and bool(treated & set(before))
+
+    mentions = tuple(
+        replace(mention, kind="med", target=_TREATED_WITH[mention.target]) if meant(span, mention.target) else mention
+        for span, mention in zip(linked.spans, linked.mentions, strict=True)
+    )
+    return linked if mentions == linked.mentions else replace(linked, mentions=mentions)

@@ -206,7 +206,8 @@ def _dated_window(name: str, label: str, calendar: Calendar) -> Window | None:
 
 def _is_date(text: str) -> bool:
     try:
-        return date.fromisoformat(text).isoformat() == text
+        day = date.fromisoformat(text)
+        return day.isoformat() == text and day < date.max  # a day ends where the next begins
     except ValueError:
         return False
 
