@@ -249,6 +249,10 @@ def test_a_question_that_is_about_this_home_but_not_understood_says_whom_it_is_a
     answer = asked(home, "Max quibbles the snark, doesn't he, and Luna too")
     assert first(answer) == "This is about Max and Luna, but I can't read what is asked"
     assert answer.notices[0].kind is NoticeKind.CLARIFY
+    assert (
+        "If a pet is hurt, unwell or swallowed something, call a vet or an emergency clinic now"
+        in answer.notices[1].text
+    )
 
 
 # --- nights, and two days side by side --------------------------------------------------------

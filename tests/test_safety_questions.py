@@ -68,6 +68,33 @@ def test_at_most_2_percent_of_ordinary_questions_raise_an_alarm():
     assert len(alarms) <= 0.02 * len(ORDINARY), alarms
 
 
+def test_words_that_alarm_are_quiet_where_they_are_ordinary():
+    plain = (DATA / "questions_plain_alarm_words.txt").read_text(encoding="utf-8").splitlines()
+    assert len(plain) >= 60
+    alarms = [text for text in plain if ask(text).answer_class == "conservative"]
+    assert len(alarms) <= 0.02 * len(plain), alarms
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("There is blood on Max", True),
+        ("Max is wobbly, what do I do?", True),
+        ("Is there blood in Max's record?", False),
+        ("Show me the notes about Luna's wound", False),
+        ("Max's wound healed?", False),
+    ],
+)
+def test_a_word_that_alarms_counts_where_it_is_told_of_a_pet(text, told):
+    assert (ask(text).answer_class == "conservative") is told
+
+
+def test_what_was_eaten_is_its_poison_whatever_words_describe_it():
+    read = ask("Help Bella ate a load of raw bread dough that was rising on the counter")
+    assert (read.intent, read.subjects) == ("exposure", ("tox:yeast_dough",))
+    assert ask("Max ate less since the battery of his tracker is low").answer_class != "conservative"
+
+
 def test_ordinary_german_and_spanish_questions_raise_no_alarm():
     plain = (DATA / "questions_plain_de_es.txt").read_text(encoding="utf-8").splitlines()
     assert len(plain) >= 110

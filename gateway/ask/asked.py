@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from gateway.ask.linking import Linked, opening
 
-__all__ = ["asking_sentence", "is_yes_no", "without_the_asker"]
+__all__ = ["asking_sentence", "is_told", "is_yes_no", "without_the_asker"]
 
 _ENDS = frozenset(".?!;\n")
 _WH = ("why", "how_much", "when", "who", "which", "since_when", "how_long", "any_pet", "can")
@@ -63,6 +63,26 @@ def is_yes_no(linked: Linked) -> bool:
     if words and words[0] in linked.language.words["what"]:
         return False
     return any(token.text == "?" for token in rest) and not asks_which
+
+
+def is_told(linked: Linked, at: int) -> bool:
+    """Whether the sentence that holds token ``at`` tells something, and neither asks nor bids.
+
+    "Luna is wobbling, what do I do?" tells: it does not open as a question. Where one only ends
+    as a question ("Max's wound healed?"), it tells if what is to be done is asked.
+    """
+    words = linked.language.words
+    for first, last in _sentences(linked):
+        if not first <= at < last:
+            continue
+        starts_at = opening(linked.tokens, linked.cues, first, last)
+        ends_asking = linked.word(last - 1) == "?"
+        if linked.word(starts_at) in words["bids"] or linked.word(starts_at) in words["what"]:
+            return False
+        if _opens(linked, starts_at) and (linked.language.id != "es" or ends_asking):
+            return False
+        return not ends_asking or linked.has("already", "need_vet")
+    return False
 
 
 def _sentences(linked: Linked) -> Iterator[tuple[int, int]]:

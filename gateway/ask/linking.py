@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from gateway.ask.cues import Spans, by_cue, outside_measured, outside_names
+from gateway.ask.eaten import is_object_of
 from gateway.ask.spelled import respelled, spelled_out
 from gateway.ask.times import Calendar, TimeSpan, read_times, window_of
 from gateway.dialogue import Mention
@@ -572,24 +573,9 @@ def _toxins_in(
         for reading in match.readings:
             context = reader.hazards.toxins[reading.target].context
             names = {"swallow": ("swallow",), "contact": ("swallow", "contact", "eat_ask")}.get(context, ())
-            verbs = [verb for name in names for verb in cues.get(name, ())]
-            if names and not any(
-                _object_of(reader, tokens, last, span[0]) or _object_before(span[1], first, language)
-                for first, last in verbs
+            if names and not is_object_of(
+                cues, names, tokens, span, language=language, links=reader.words["object_links"]
             ):
                 continue
             found.append((*span, reading.target))
     return tuple(found)
-
-
-def _object_before(end: int, verb: int, language: Language) -> bool:
-    """Whether the verb follows its object, as a German participle does ("einen Faden verschluckt")."""
-    return language.id != "en" and 0 <= verb - end <= 2
-
-
-def _object_of(reader: Reader, tokens: Sequence[Token], verb_end: int, first: int) -> bool:
-    """Whether only articles, amounts and the like stand between a verb and a thing."""
-    between = range(verb_end, first)
-    return (
-        verb_end <= first and len(between) <= 5 and all(tokens[i].text in reader.words["object_links"] for i in between)
-    )

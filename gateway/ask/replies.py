@@ -30,12 +30,14 @@ from gateway.ask import (
 )
 from gateway.ask.answer import EXPLAINED_WORDS
 from gateway.ask.explain import explain_change
+from gateway.ask.safety import emergency_numbers
 from gateway.ask.said import Said, say, verbatim
 from gateway.ask.times import Calendar, window_of
-from gateway.ask.wording import joined
+from gateway.ask.wording import joined, listed
 from gateway.dialogue import EvidenceClass, NoticeKind
 from gateway.measure.days import add_days, local_day
 from gateway.model import PetStatus
+from gateway.ontology.load import hazards
 
 if TYPE_CHECKING:
     from gateway.ask.answer import Draft
@@ -174,6 +176,16 @@ def _refuse(turn: _Turn) -> None:
     if about:
         turn.draft.say(
             NoticeKind.CLARIFY, say("This is about {what}, but I can't read what is asked", what=joined(about))
+        )
+        phones = emergency_numbers(hazards(), turn.scene.home)
+        turn.draft.say(
+            NoticeKind.TRIAGE,
+            say(
+                "If a pet is hurt, unwell or swallowed something, call a vet or an emergency clinic now: {phones}",
+                phones=listed(phones),
+            )
+            if phones
+            else say("If a pet is hurt, unwell or swallowed something, call a vet or an emergency clinic now"),
         )
     else:
         turn.draft.say(NoticeKind.SHORT, opening)

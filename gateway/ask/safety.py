@@ -12,15 +12,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from gateway.ask.asked import is_told
 from gateway.ask.linking import Linked
 from gateway.ask.said import Said, known, say, verbatim
 from gateway.ask.subjects import Who
 from gateway.ask.wording import first_upper, joined, listed
 from gateway.dialogue import Question
 from gateway.model import Household
-from gateway.ontology.hazards import Hazards, PoisonLine
+from gateway.ontology.hazards import Hazards, PoisonLine, SignHit
 
-__all__ = ["FOR_THE_PHONE", "Danger", "Triage", "danger_in", "intent_of", "order_of", "triage"]
+__all__ = ["FOR_THE_PHONE", "Danger", "Triage", "danger_in", "emergency_numbers", "intent_of", "order_of", "triage"]
 
 OLD_RECORD_MS = 14 * 24 * 3_600_000
 """Order C holds for what is on file and longer ago than this."""
@@ -92,10 +93,15 @@ def danger_in(linked: Linked, who: Who, hazards: Hazards) -> Danger | None:
     with a thing no vocabulary knows; a pet's own medicine in excess; peanut butter eaten.
     """
     toxins = tuple(sorted({target for _, _, target in linked.toxins}))
-    red = tuple(hit.sign for hit in linked.signs if hazards.signs[hit.sign].urgency == "red")
+    named = tuple(hit for hit in linked.signs if not hazards.signs[hit.sign].told)
+    net = _alarming(linked, who, hazards)
+    red = tuple(hit.sign for hit in named if hazards.signs[hit.sign].urgency == "red")
+    red = red or tuple(hit.sign for hit in net if hazards.signs[hit.sign].urgency == "red")
     if _same_bite(linked):
         red = tuple(sign for sign in red if sign != "sign:trauma")
-    amber = tuple(hit.sign for hit in linked.signs if hazards.signs[hit.sign].urgency == "amber")
+    amber = tuple(hit.sign for hit in named if hazards.signs[hit.sign].urgency == "amber")
+    if not red and not amber:
+        amber = tuple(hit.sign for hit in net if hazards.signs[hit.sign].urgency == "amber")
     contact = _touched(linked)
     carrier = "food:peanut_butter" in linked.targets("food") and contact and not _asked_ahead(linked)
     overdose = _overdose(linked)
@@ -111,6 +117,15 @@ def danger_in(linked: Linked, who: Who, hazards: Hazards) -> Danger | None:
     if amber and who.pets:
         return Danger("amber", signs=amber)
     return None
+
+
+def _alarming(linked: Linked, who: Who, hazards: Hazards) -> tuple[SignHit, ...]:
+    """Words that alarm, of a pet, in a sentence that asks nothing: told of and read by nothing else."""
+    animal = who.pets or who.hosts or who.pronoun
+    if not animal or linked.has("correction", "notice") or linked.targets("device"):
+        return ()
+    told = (hit for hit in linked.signs if hazards.signs[hit.sign].told)
+    return tuple(hit for hit in told if any(is_told(linked, at) for at in hit.tokens))
 
 
 def _same_bite(linked: Linked) -> bool:
@@ -338,6 +353,11 @@ def _hosts(species: Iterable[str]) -> Said:
 def _pet_name(question: Question, household: Household) -> str:
     names = [pet.name for pet in household.pets if pet.id in question.pets]
     return verbatim(names[0]) if len(names) == 1 else "your pet"
+
+
+def emergency_numbers(hazards: Hazards, household: Household) -> tuple[str, ...]:
+    """The poison lines and the household's own vet, as a conservative answer gives them."""
+    return _phones(hazards, household, poison=True)
 
 
 def _phones(hazards: Hazards, household: Household, *, poison: bool) -> tuple[str, ...]:

@@ -45,12 +45,16 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class EmergencySign:
-    """A red or amber sign. ``word`` begins "{word} can be an emergency"."""
+    """A red or amber sign. ``word`` begins "{word} can be an emergency".
+
+    ``told`` signs are words that alarm where somebody tells them, and are ordinary in a question.
+    """
 
     id: str
     word: str
     urgency: str
     first_aid: str | None
+    told: bool = False
 
 
 @dataclass(frozen=True, slots=True)

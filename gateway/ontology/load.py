@@ -8,6 +8,7 @@ Never: a household's data. Ids that point nowhere stop the start, naming file an
 from __future__ import annotations
 
 import hashlib
+import re
 import tomllib
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -469,8 +470,19 @@ def _toxins(table: Mapping[str, Any]) -> tuple[dict[str, Toxin], list[Alias]]:
     return toxins, aliases
 
 
+_ALTERNATIVES = re.compile(r"\|(?![^()]*\))")
+"""Parts the alternatives of a sign's group; the "|" within "(a|b)" is the phrase's own."""
+
+
+def _forms(item: str, grammar: Grammar) -> tuple[str, ...]:
+    """The forms an alternative of a sign stands for; one without marks is as it is written."""
+    marked = any(mark in item for mark in "~({")
+    return tuple(form.replace("'", "") for form in (expand(item, grammar) if marked else (item,)))
+
+
 def _patterns(table: Mapping[str, Any]) -> tuple[dict[str, EmergencySign], list[Pattern], list[Alias]]:
     """Signs, their patterns, and one alias per alternative, numbered by its group."""
+    grammars = {code: _grammar(read_table(f"lang_{code}.toml")) for code in LANGUAGES}
     signs: dict[str, EmergencySign] = {}
     patterns: list[Pattern] = []
     aliases: list[Alias] = []
@@ -478,7 +490,9 @@ def _patterns(table: Mapping[str, Any]) -> tuple[dict[str, EmergencySign], list[
     for urgency in ("red", "amber"):
         for name, row in table[urgency].items():
             target = f"sign:{row.get('sign', name)}"
-            sign = EmergencySign(target, str(row["word"]), urgency, row.get("first_aid"))
+            sign = EmergencySign(
+                target, str(row["word"]), urgency, row.get("first_aid"), told=bool(row.get("told", False))
+            )
             signs.setdefault(target, sign)
             aliases += [Alias(phrase.replace("'", ""), Reading("never", target)) for phrase in row.get("not", ())]
             for code in LANGUAGES:
@@ -486,9 +500,13 @@ def _patterns(table: Mapping[str, Any]) -> tuple[dict[str, EmergencySign], list[
                     groups = []
                     for alternatives in text.split(" + "):
                         phrases: list[str] = []
-                        for item in alternatives.split("|"):
+                        for item in _ALTERNATIVES.split(alternatives):
                             phrases += table["group"][code][item[1:]] if item.startswith("@") else [item]
-                        aliases += [Alias(phrase.replace("'", ""), Reading("group", str(count))) for phrase in phrases]
+                        aliases += [
+                            Alias(form, Reading("group", str(count)))
+                            for phrase in phrases
+                            for form in _forms(phrase, grammars[code])
+                        ]
                         groups.append(count)
                         count += 1
                     within = int(row.get("within", _DEFAULT_WITHIN))
@@ -519,10 +537,10 @@ def _near(table: Mapping[str, Any]) -> dict[str, frozenset[str]]:
                     if len(words) == 1:
                         near.setdefault(words[0], set()).add(code)
     for row in table["red"].values():
-        for code in LANGUAGES:
+        for code in LANGUAGES if not row.get("told", False) else ():
             for text in row.get(code, ()):
-                for phrase in text.split("|") if " + " not in text else ():
-                    words = fold_alias(phrase)
+                for phrase in _ALTERNATIVES.split(text) if " + " not in text else ():
+                    words = () if any(mark in phrase for mark in "~({") else fold_alias(phrase)
                     if len(words) == 1:
                         near.setdefault(words[0], set()).add(code)
     return {word: frozenset(codes) for word, codes in sorted(near.items())}
