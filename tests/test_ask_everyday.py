@@ -198,13 +198,13 @@ def test_what_the_owner_marked_wrong_opens_the_answer_too(tmp_path):
         assert first(answer).startswith("You marked the link to Acme Chicken & Rice wrong, so it is left out")
 
 
-def test_how_long_a_treatment_was_entered_for_is_the_records_own_end(tmp_path):
+def test_how_long_something_was_entered_for_is_the_records_own_end(tmp_path):
     with made(tmp_path, household("max", devices=("tracker-max",))) as one:
-        one.log("max", "flea treatment", "2026-06-20T12:00", every="30d")
+        one.log("max", "visitor", "2026-06-20T12:00", every="3d")
         one.learn()
-        answer = asked(one, "when was Max last done for fleas")
-        assert "Flea treatment on Jun 20, 12:00 until Jul 20" in text_of(answer)
-        spoiled = json.loads(json.dumps(answer_json(answer)).replace("until Jul 20", "until Jul 21"))
+        answer = asked(one, "when did the visitor come?")
+        assert "Visitor on Jun 20, 12:00 until Jun 23" in text_of(answer)
+        spoiled = json.loads(json.dumps(answer_json(answer)).replace("until Jun 23", "until Jun 24"))
         book = Book(one.path)
         try:
             assert any("ends on" in str(problem) for problem in replay(spoiled, book))
