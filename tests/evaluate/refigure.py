@@ -250,6 +250,8 @@ def compare_again(
     level = np.where(laid.weekend, at_weekends, weekday)
     expected = laid.expected * level
     total = float(expected[laid.used].sum())
+    if total <= 0.0:
+        return None
     ratio = float(laid.observed[laid.used].sum()) / total
     if ratio <= 0.0:
         return None
