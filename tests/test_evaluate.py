@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import random
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -14,6 +16,7 @@ from tests.evaluate.book import Book
 from tests.evaluate.cases import Cover, Fact, Span, covered, read_cases, write_cases
 from tests.evaluate.mutate import MUTATIONS, spoiled
 from tests.evaluate.phrases import DEVELOPMENT, PUBLISHED
+from tests.evaluate.refigure import Day, compare_again
 from tests.evaluate.replay import replay
 from tests.evaluate.score import Score, wilson
 from tests.evaluate.worlds import worlds
@@ -61,6 +64,19 @@ def test_everything_an_answer_says_is_recomputed_from_the_records_it_cites(homes
         problems += [(question.text, found) for question, answer in asked for found in replay(answer, book)]
         book.close()
     assert problems == []
+
+
+def test_a_weekend_on_which_nothing_is_usual_gives_no_comparison():
+    """What a spoiled citation may name: a sign of every second Monday, asked about a Saturday and a Sunday."""
+    began, rows = datetime(2026, 5, 1, tzinfo=UTC), {}
+    for number in range(66):
+        start = began + timedelta(days=number)
+        sums = tuple(60_000 if number % 14 == 3 and quarter == 40 else 0 for quarter in range(96))
+        start_ms, day = int(start.timestamp() * 1000), start.date().isoformat()
+        rows[day] = Day("max.shake", day, start_ms, start_ms + 86_400_000, sums, (900_000,) * 96)
+    until_ms = int((began + timedelta(days=66)).timestamp() * 1000)
+    again = compare_again(rows, "2026-07-04", "2026-07-05", zone=ZoneInfo("UTC"), until_ms=until_ms, usual_days=56)
+    assert again is None
 
 
 def test_every_kind_of_spoiled_answer_is_caught(homes):
