@@ -54,22 +54,26 @@ class Said:
         self.connects = 0
         self._connack, self._suback, self._reads = connack, suback, reads
         self.writer: asyncio.StreamWriter
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, self.host, self.port)
+        self._server = await asyncio.start_server(self._accept, self.host, self.port)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._server.close()
+        await asyncio.sleep(0.05)  # what was accepted already is told to _accept
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for writer in self._tasks.values():  # also of a task that ended before it began
+            writer.transport.abort()
+        await asyncio.sleep(0)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._tasks[asyncio.create_task(self._serve(reader, writer))] = writer
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
         self.connects += 1
         self.writer = writer
         with contextlib.suppress(OSError, asyncio.CancelledError):
