@@ -6,6 +6,7 @@ killed runs no fixture to the end.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import shutil
@@ -24,6 +25,15 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+async def settled(server: asyncio.Server) -> None:
+    """Close a server of this loop once every connection the kernel took has been told to it.
+
+    asyncio drops one that is accepted in the turn in which its server closes: nobody could close it then.
+    """
+    await asyncio.sleep(0.05)
+    server.close()
 
 
 def with_me(*command: str) -> list[str]:

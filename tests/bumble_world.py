@@ -27,7 +27,7 @@ from bumble.host import Host
 from bumble.link import LocalLink
 from bumble.transport.common import AsyncPipeSink
 
-from tests.brokers import with_me
+from tests.brokers import settled, with_me
 
 _PROPERTIES = ("broadcast", "read", "write-without-response", "write", "notify", "indicate")
 
@@ -205,7 +205,7 @@ class MicroPythonTracker:
             self._process.kill()
         await self._process.wait()
         await self._reading
-        self._server.close()
+        await settled(self._server)
         await self._server.wait_closed()
 
     async def _read(self) -> None:

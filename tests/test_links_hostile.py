@@ -23,7 +23,7 @@ from gateway.links import mqtt_packets as packets
 from gateway.links.clock import SystemClock
 from gateway.links.inbox import Inbox
 from gateway.links.mqtt import MqttLink, MqttSettings
-from tests.brokers import Mosquitto, free_port
+from tests.brokers import Mosquitto, free_port, settled
 from tests.test_links_packets import TOPIC, taken, until
 
 GUARD_S = 20
@@ -61,8 +61,7 @@ class Said:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._server.close()
-        await asyncio.sleep(0.05)  # what was accepted already is told to _accept
+        await settled(self._server)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

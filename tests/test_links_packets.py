@@ -22,7 +22,7 @@ from gateway.links import mqtt_packets as packets
 from gateway.links.clock import SystemClock
 from gateway.links.inbox import Inbox
 from gateway.links.mqtt import MqttLink, MqttSettings
-from tests.brokers import Mosquitto, free_port
+from tests.brokers import Mosquitto, free_port, settled
 
 GUARD_S = 20
 TOPIC = wire.up_topic("bowl-max")
@@ -120,7 +120,7 @@ class Spoken:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._server.close()
+        await settled(self._server)
         if self.writer is not None:
             self.writer.close()
         await self._server.wait_closed()
