@@ -14,6 +14,7 @@ from gateway.ask.figures import Total, by_night, cite_of, compare_window, is_nig
 from gateway.ask.floors import say_floors
 from gateway.ask.latest import row_words, say_latest
 from gateway.ask.said import Said, elsewhere, said, say, verbatim
+from gateway.ask.sources import say_logged
 from gateway.ask.weighed import last_weighing, say_weighings
 from gateway.ask.wording import (
     amount,
@@ -352,14 +353,8 @@ def logged_level(scene: Scene, draft: Draft, pet: Pet, observed: Property) -> No
     last = entries[-1]
     assert last.at_ms is not None
     when = day(local_day(last.at_ms, scene.zones), year_of=scene.today)
-    draft.claim(
-        "logged",
-        EvidenceClass.RECORDED,
-        say("{text!u} on {when}, the last on file", text=verbatim(last.text), when=when),
-        cite="owner's log",
-        refs=(last.ref,),
-        about=(f"pet:{pet.id}",),
-    )
+    words = say("{text!u} on {when}, the last on file", text=verbatim(last.text), when=when)
+    say_logged(draft, last, words, pet=pet.id)
 
 
 def _logs(scene: Scene, entry: TextRecord, observed: Property) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gateway.ask.said import Said, elsewhere, known, own_words, say, verbatim
-from gateway.ask.sources import cite, class_of, quote
+from gateway.ask.sources import cite, class_of, quote, say_logged
 from gateway.ask.wording import day, first_lower
 from gateway.measure.days import local_day
 
@@ -120,11 +120,14 @@ def say_entry(scene: Scene, draft: Draft, entry: TextRecord) -> None:
     """A log entry or note as a claim: its own words with its day."""
     when = day(local_day(entry.at_ms or 0, scene.zones), year_of=scene.today)
     is_note, words = entry.ref.kind == "note", verbatim(" ".join(entry.text.split()))
+    if not is_note:
+        say_logged(draft, entry, say("{text!u} on {when}", text=words, when=when), pet=entry.pet)
+        return
     draft.claim(
-        "record" if is_note else "logged",
+        "record",
         class_of(entry.ref),
-        quote(entry.text) if is_note else say("{text!u} on {when}", text=words, when=when),
-        cite=cite(scene, entry.ref) if is_note else "owner's log",
+        quote(entry.text),
+        cite=cite(scene, entry.ref),
         refs=(entry.ref,),
         about=() if entry.pet is None else (f"pet:{entry.pet}",),
     )

@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gateway.ask.said import Said, is_or_are, own_words, said, say, verbatim
-from gateway.ask.sources import mentions
+from gateway.ask.sources import mentions, say_logged
 from gateway.ask.wording import clock_time, count_word, day, joined
-from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
+from gateway.dialogue import NoticeKind
 from gateway.measure.days import local_day
 from gateway.ontology.load import languages
 from gateway.ontology.recognise import tokens_of
@@ -84,22 +84,15 @@ def _say(scene: Scene, draft: Draft, found: list[TextRecord]) -> None:
         if len(names) > 1 and entry.pet in names:
             whose = say(", written down for {name}", name=verbatim(names[entry.pet]))
         last = None if entry.until_ms is None else day(local_day(entry.until_ms, scene.zones))
-        draft.claim(
-            "logged",
-            EvidenceClass.RECORDED,
-            say(
-                "{text!u} on {when}, {clock}{until}{whose}",
-                text=own_words(" ".join(entry.title.split())),
-                when=day(date, year_of=scene.today),
-                clock=clock,
-                until="" if last is None else say(" until {day}", day=last),
-                whose=whose,
-            ),
-            cite="owner's log",
-            refs=(entry.ref,),
-            values=(Quantity("at", entry.at_ms or 0, "ms"),),
-            about=() if entry.pet is None else (f"pet:{entry.pet}",),
+        words = say(
+            "{text!u} on {when}, {clock}{until}{whose}",
+            text=own_words(" ".join(entry.title.split())),
+            when=day(date, year_of=scene.today),
+            clock=clock,
+            until="" if last is None else say(" until {day}", day=last),
+            whose=whose,
         )
+        say_logged(draft, entry, words, pet=entry.pet)
     if len(found) > len(shown):
         more = say("Earlier ones on file: {count}", count=count_word(len(found) - len(shown)))
         draft.say(NoticeKind.ABSENCE, more, slot="record")

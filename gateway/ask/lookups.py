@@ -19,7 +19,17 @@ from gateway.ask.explain import inquire, sign_behind
 from gateway.ask.figures import compare_window
 from gateway.ask.labelled import sources_on
 from gateway.ask.said import Said, say, verbatim, worded
-from gateway.ask.sources import asked_words, cite, class_of, medicines_in, mentions, quote, stays_at, subject_words
+from gateway.ask.sources import (
+    asked_words,
+    cite,
+    class_of,
+    medicines_in,
+    mentions,
+    quote,
+    say_logged,
+    stays_at,
+    subject_words,
+)
 from gateway.ask.wording import amount, clock_time, count_word, day, first_lower, joined, listed
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import local_day
@@ -206,14 +216,8 @@ def last_weights(scene: Scene, draft: Draft, pet: Pet, *, opening: str = "") -> 
         draft.say(NoticeKind.SHORT, opening, slot="body_condition")
         draft.paragraph()
     for entry in reversed(entries[-2:]):
-        draft.claim(
-            "logged",
-            EvidenceClass.RECORDED,
-            say("{text!u} on {when}", text=verbatim(entry.text), when=_when(scene, entry.at_ms or 0)),
-            cite="owner's log",
-            refs=(entry.ref,),
-            about=(f"pet:{pet.id}",),
-        )
+        words = say("{text!u} on {when}", text=verbatim(entry.text), when=_when(scene, entry.at_ms or 0))
+        say_logged(draft, entry, words, pet=pet.id)
     return tuple(reversed(entries))
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gateway.ask.advice import vet_phone
 from gateway.ask.blame import exposures
 from gateway.ask.said import Said, is_or_are, known, own_words, said, say, verbatim
-from gateway.ask.sources import cite, dated_by, mentions, quote, stays_at, subject_words
+from gateway.ask.sources import cite, dated_by, mentions, quote, say_logged, stays_at, subject_words
 from gateway.ask.wording import clock_time, day, joined
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import add_days, day_interval, local_day
@@ -148,15 +148,8 @@ def _when(scene: Scene, entry: TextRecord) -> Said:
 
 def _last(scene: Scene, draft: Draft, pet: Pet, found: list[TextRecord]) -> None:
     for entry in found[-1:]:
-        draft.claim(
-            "logged",
-            EvidenceClass.RECORDED,
-            say("Last logged: {what!u}, {when}", what=own_words(entry.title), when=_when(scene, entry)),
-            cite="owner's log",
-            refs=(entry.ref,),
-            values=(Quantity("at", entry.at_ms or 0, "ms"),),
-            about=(f"pet:{pet.id}",),
-        )
+        what = say("Last logged: {what!u}, {when}", what=own_words(entry.title), when=_when(scene, entry))
+        say_logged(draft, entry, what, pet=pet.id)
 
 
 def _noted_beside(scene: Scene, question: Question, draft: Draft, pet: Pet) -> None:

@@ -14,9 +14,10 @@ from gateway.ask.blame import counted_words, say_exposures
 from gateway.ask.causes import LAG_MS
 from gateway.ask.dated import dated_in, say_entry
 from gateway.ask.said import Said, said, say, verbatim
+from gateway.ask.sources import say_logged
 from gateway.ask.weighed import last_weighing
 from gateway.ask.wording import clock_time, day, day_range, number
-from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
+from gateway.dialogue import NoticeKind
 from gateway.measure.days import add_days, dates_between, local_day
 from gateway.model import Interval
 
@@ -192,17 +193,12 @@ def _say(scene: Scene, draft: Draft, pet: Pet, entries: list[TextRecord], *, las
         date = day(local_day(at_ms, scene.zones), year_of=scene.today)
         when = say("{day}, {clock}", day=date, clock=clock_time(scene.local(at_ms)))
         words = verbatim(" ".join(entry.text.split()))
-        draft.claim(
-            "logged",
-            EvidenceClass.RECORDED,
+        told = (
             say("{text!u} on {when}, the last on file", text=words, when=when)
             if last
-            else say("{text!u} on {when}", text=words, when=when),
-            cite="owner's log",
-            refs=(entry.ref,),
-            values=(Quantity("at", at_ms, "ms"),),
-            about=(f"pet:{pet.id}",),
+            else say("{text!u} on {when}", text=words, when=when)
         )
+        say_logged(draft, entry, told, pet=pet.id)
 
 
 def _since(scene: Scene, draft: Draft, pet: Pet, observed: Property, entries: list[TextRecord]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gateway.ask.said import Said, elsewhere, known, say, verbatim
 from gateway.ask.wording import day
-from gateway.dialogue import EvidenceClass
+from gateway.dialogue import EvidenceClass, Quantity
 from gateway.measure.days import local_day
 from gateway.ontology.load import things
 from gateway.ontology.recognise import fold_alias, tokens_of
@@ -17,6 +17,7 @@ from gateway.ontology.recognise import fold_alias, tokens_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from gateway.ask.answer import Draft
     from gateway.ask.scene import Scene
     from gateway.dialogue import Question
     from gateway.model import Evidence, Link, RecordRef
@@ -33,6 +34,7 @@ __all__ = [
     "mentions",
     "quote",
     "quoted",
+    "say_logged",
     "stays_at",
     "subject_words",
     "written_by",
@@ -117,6 +119,19 @@ def dated_by(scene: Scene, link: Link) -> Evidence | None:
         if frame is not None and frame.kind == "food_set":
             return piece
     return next((piece for piece in pieces if piece.record.kind in ("event", "log", "note")), None)
+
+
+def say_logged(draft: Draft, entry: TextRecord, words: Said, *, pet: str | None) -> None:
+    """A log entry as a claim of the owner's log: ``words``, the instant it was written down for, about ``pet``."""
+    draft.claim(
+        "logged",
+        EvidenceClass.RECORDED,
+        words,
+        cite="owner's log",
+        refs=(entry.ref,),
+        values=() if entry.at_ms is None else (Quantity("at", entry.at_ms, "ms"),),
+        about=() if pet is None else (f"pet:{pet}",),
+    )
 
 
 def subject_words(scene: Scene, question: Question) -> tuple[tuple[str, ...], ...]:

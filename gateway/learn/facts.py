@@ -136,33 +136,22 @@ def _pet_record(pet: Pet) -> TextRecord:
     if pet.neutered is not None:
         parts.append("neutered" if pet.neutered else "not neutered")
     text = f"{pet.name}: {', '.join(part for part in parts if part)}"
-    return TextRecord(
-        ref=RecordRef(f"log:pet-{pet.id}@{_sha8(text)}"),
-        kind="household",
-        title=f"{pet.name}, as entered by the owner",
-        text=text,
-        pet=pet.id,
-    )
+    return _entered("pet", pet.id, pet.name, text, pet=pet.id)
 
 
 def _place_record(place: Place) -> TextRecord:
-    text = f"{place.name}: {place.kind}"
-    return TextRecord(
-        ref=RecordRef(f"log:place-{place.id}@{_sha8(text)}"),
-        kind="household",
-        title=f"{place.name}, as entered by the owner",
-        text=text,
-    )
+    return _entered("place", place.id, place.name, f"{place.name}: {place.kind}")
 
 
 def _person_record(person: Person) -> TextRecord:
     text = f"{person.name}: {person.role}{'' if person.phone is None else f', {person.phone}'}"
-    return TextRecord(
-        ref=RecordRef(f"log:person-{person.id}@{_sha8(text)}"),
-        kind="household",
-        title=f"{person.name}, as entered by the owner",
-        text=text,
-    )
+    return _entered("person", person.id, person.name, text)
+
+
+def _entered(what: str, own_id: str, name: str, text: str, *, pet: str | None = None) -> TextRecord:
+    """What the owner entered of the household; its reference holds the text, so that a change is another record."""
+    ref = RecordRef(f"log:{what}-{own_id}@{_sha8(text)}")
+    return TextRecord(ref, "household", f"{name}, as entered by the owner", text, pet=pet)
 
 
 def binding_ref(device: str, pet: str, from_ms: int) -> RecordRef:
