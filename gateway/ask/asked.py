@@ -15,6 +15,8 @@ from gateway.ask.linking import Linked, opening
 __all__ = ["asking_sentence", "is_told", "is_yes_no", "without_the_asker"]
 
 _ENDS = frozenset(".?!;\n")
+_PARTS = frozenset({",", ":", "-", "\N{EN DASH}", "\N{EM DASH}"})
+"""Marks that part two clauses only where the second one asks."""
 _WH = ("why", "how_much", "when", "who", "which", "since_when", "how_long", "any_pet", "can")
 _CONTENT = frozenset({"own_food", "own_med", "med", "ing", "food", "device", "cond", "topic", "body", "src", "place"})
 _SAYS_ENOUGH = ("overview", "need_vet", "tell_vet", "notice", "switch_back", "before", "device_any", "correction")
@@ -88,12 +90,12 @@ def is_told(linked: Linked, at: int) -> bool:
 def _sentences(linked: Linked) -> Iterator[tuple[int, int]]:
     """Token ranges between sentence marks, the closing mark included; a mark within a date parts nothing.
 
-    A comma parts what was told from what is asked: "she feels lighter, has she lost weight?".
+    A comma, colon or dash parts what was told from what is asked: "she feels lighter, has she lost weight?".
     """
     dated = {i for span in linked.times for i in range(span.first, span.last)}
     first = 0
     for index, token in enumerate(linked.tokens):
-        parts = token.text == "," and _tells_and_asks(linked, first, index)
+        parts = token.text in _PARTS and index not in dated and _tells_and_asks(linked, first, index)
         if parts or (token.text in _ENDS and index not in dated):
             if any(linked.tokens[i].text[0].isalnum() for i in range(first, index)):
                 yield first, index + 1
@@ -102,15 +104,19 @@ def _sentences(linked: Linked) -> Iterator[tuple[int, int]]:
         yield first, len(linked.tokens)
 
 
-def _tells_and_asks(linked: Linked, first: int, comma: int) -> bool:
-    """Whether something is measured before a comma, and after it a question opens that measures something itself."""
-    foods = {span for name in ("food_noun", "current_food", "new_food") for span in linked.cues.get(name, ())}
-    places = [hit for hit in linked.metrics if not any(a <= hit.first and hit.last <= b for a, b in foods)]
-    told = any(first <= hit.first and hit.last <= comma for hit in places)
-    opens = comma + 1
+def _tells_and_asks(linked: Linked, first: int, mark: int) -> bool:
+    """Whether a clause ends at a mark, and after it a question opens that says what it is about.
+
+    "When he gets Acme, does he itch?" is one question: its first clause is a condition of the second.
+    """
+    clause = next((linked.word(i) for i in range(first, mark) if linked.tokens[i].text[0].isalnum()), "")
+    if not clause or clause in linked.language.words["conditions"]:
+        return False
+    last = next((i for i in range(mark + 1, len(linked.tokens)) if linked.word(i) in _ENDS), len(linked.tokens))
+    opens = opening(linked.tokens, linked.cues, mark + 1, last)
     while linked.word(opens) in linked.language.words["openers"]:  # "..., so what did Bella eat?"
         opens += 1
-    return told and _opens(linked, opens) and any(hit.first > comma for hit in places)
+    return _opens(linked, opens) and _has_content(linked, opens, last)
 
 
 def _hands_on(linked: Linked, first: int, last: int) -> bool:
@@ -137,12 +143,20 @@ def _has_content(linked: Linked, first: int, last: int) -> bool:
 
     if any(inside((hit.first, hit.last)) for hit in linked.metrics):
         return True
-    if linked.metrics and any(inside(span) for span in linked.cues.get("why", ())):
-        return True  # "... What's behind it?": what was told before is what is asked about
+    asks = ("why", "since_when", *(("when", "how_long") if _points_back(linked, first, last) else ()))
+    told = linked.metrics or linked.targets("own_food", "own_med", "med")
+    if told and any(inside(span) for cue in asks for span in linked.cues.get(cue, ())):
+        return True  # "... What's behind it?", "... When did that start?": what was told is what is asked about
     mentions = zip(linked.spans, linked.mentions, strict=True)
     if any(mention.kind in _CONTENT and inside(span) for span, mention in mentions):
         return True
     return any(inside(span) for cue in _SAYS_ENOUGH for span in linked.cues.get(cue, ()))
+
+
+def _points_back(linked: Linked, first: int, last: int) -> bool:
+    """Whether a sentence speaks of what was told by a pronoun or of its start ("when was that", "when did it begin")."""
+    spans = (span for cue in ("pronoun_n", "claimword", "start") for span in linked.cues.get(cue, ()))
+    return any(first <= a and b <= last for a, b in spans)
 
 
 def _narrowed(linked: Linked, first: int, last: int, starts_at: int) -> Linked:

@@ -477,6 +477,8 @@ def _window(
         dated = [span for span in dated if span.event is None]
     if intent == "trend":  # "is he calmer now" is of these days
         dated = [span for span in dated if span.label != "NOW"]
+    if intent in _HABITS and not _past_or_perfect(facts):  # "he scratches all day": each day, not today
+        dated = [span for span in dated if not span.all_day]
     asks_next = facts.has("due") or facts.linked.starts("when", within=1)
     if intent == "med_timing" and not dated and asks_next and not facts.linked.starts("how_much", within=2):
         return "NEXT", None
@@ -494,6 +496,17 @@ def _window(
         return month.label, month
     default = _default_label(facts, intent, metric, subjects)
     return default, None if default is None else window_of(default, calendar)
+
+
+_HABITS = frozenset({"explain_change", "cause_check", "trend", "onset"})
+"""Intents about how it goes these days, unless their verb says that it is over."""
+
+
+def _past_or_perfect(facts: Facts) -> bool:
+    words = facts.linked.language.words
+    first, last = facts.linked.asked
+    over = words["past_aux"] | words["lasting"]
+    return any(facts.linked.word(i).removesuffix("n't") in over for i in range(first, last))
 
 
 def _dates(span: TimeSpan, facts: Facts) -> bool:

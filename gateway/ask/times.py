@@ -64,7 +64,8 @@ class TimeSpan:
     """A time expression: tokens ``[first, last)``, its label and window.
 
     ``event`` names the stored event a symbolic window starts at; ``around`` holds for
-    "before/after the food change". ``night`` holds where the words also said night.
+    "before/after the food change". ``night`` holds where the words also said night, ``all_day``
+    where they said "all day" and no date: today, or each day of a habit.
     """
 
     first: int
@@ -74,6 +75,7 @@ class TimeSpan:
     event: str | None = None
     around: bool = False
     night: bool = False
+    all_day: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -490,8 +492,10 @@ def whole_month(tokens: Sequence[Token], words: TimeWords, calendar: Calendar) -
 
 def _fixed(reader: _Reader, index: int) -> TimeSpan | None:
     for count, readings in reader.words.fixed.at(reader.tokens, index):
-        label = readings[0].target
-        return TimeSpan(index, index + count, label, window_of(label, reader.calendar), night=label == "NIGHT")
+        label, all_day = readings[0].target, readings[0].target == "ALL_DAY"
+        label = "TODAY" if all_day else label
+        window = window_of(label, reader.calendar)
+        return TimeSpan(index, index + count, label, window, night=label == "NIGHT", all_day=all_day)
     return None
 
 
@@ -523,4 +527,6 @@ def read_times(tokens: Sequence[Token], words: TimeWords, calendar: Calendar) ->
         found.append(span)
         index = span.last
     assert all(one.last <= other.first for one, other in pairwise(found))
+    if any(not span.all_day and span.label not in _STATES for span in found):  # "all day yesterday"
+        found = [span for span in found if not span.all_day]
     return tuple(found)
