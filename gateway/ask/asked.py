@@ -109,14 +109,30 @@ def _tells_and_asks(linked: Linked, first: int, mark: int) -> bool:
 
     "When he gets Acme, does he itch?" is one question: its first clause is a condition of the second.
     """
-    clause = next((linked.word(i) for i in range(first, mark) if linked.tokens[i].text[0].isalnum()), "")
-    if not clause or clause in linked.language.words["conditions"]:
+    clause = next((i for i in range(first, mark) if linked.tokens[i].text[0].isalnum()), mark)
+    if clause == mark or linked.word(clause) in linked.language.words["conditions"]:
         return False
+    if _asks_something(linked, first, mark) and not _has_content(linked, first, mark):
+        return False  # "From which date, precisely, has he been eating less?"
     last = next((i for i in range(mark + 1, len(linked.tokens)) if linked.word(i) in _ENDS), len(linked.tokens))
     opens = opening(linked.tokens, linked.cues, mark + 1, last)
     while linked.word(opens) in linked.language.words["openers"]:  # "..., so what did Bella eat?"
         opens += 1
-    return _opens(linked, opens) and _has_content(linked, opens, last)
+    return _opens(linked, opens) and not _relative(linked, opens) and _has_content(linked, opens, last)
+
+
+def _asks_something(linked: Linked, first: int, last: int) -> bool:
+    cues = ("since_when", "when", "how_long", "how_much", "which")
+    return any(first <= a and b <= last for cue in cues for a, b in linked.cues.get(cue, ()))
+
+
+def _relative(linked: Linked, index: int) -> bool:
+    """Whether a "who", "which" or "when" goes on with the clause before it: no verb of a question follows."""
+    spans = [span for cue in ("who", "which", "when") for span in linked.cues.get(cue, ()) if span[0] == index]
+    if not spans:
+        return False
+    end, aux = max(last for _, last in spans), linked.language.words["aux"]
+    return not any(linked.word(i) in aux for i in range(index, end + 2))
 
 
 def _hands_on(linked: Linked, first: int, last: int) -> bool:

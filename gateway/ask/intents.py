@@ -168,7 +168,8 @@ def _asks_device(f: Facts) -> bool:
         return True
     noun = f.has("device_food_bowl", "device_tracker", "device_water_bowl", "device_scale", "device_hub")
     about = bool(f.devices) or f.has("device_any") or noun
-    asked = f.has("device_ask") or (f.yes_no and f.measured is None and not f.has("why", "cause") and not _stands_in(f))
+    fares = f.metric is not None and f.metric.direction is not None and f.has("why")  # "... leaving food in the bowl"
+    asked = (f.has("device_ask") and not fares) or (f.yes_no and f.measured is None and not f.has("why", "cause") and not _stands_in(f))
     return about and asked and f.measured in {None, "intake", "refill", "water", "weight", "meals"}
 
 
@@ -233,11 +234,16 @@ def _asks_normal(f: Facts) -> bool:
     modal = any(token.text in f.linked.language.words["modal"] for token in f.linked.tokens)
     if _measured(f) and bool(f.who.hosts) and modal and f.starts("how_much", within=2):
         return True
-    if _measured(f) and f.yes_no and f.has("well") and f.who.pets and not f.thing:
+    if _measured(f) and f.yes_no and _well_said(f) and f.who.pets and not f.thing:
         return True
     if not _measured(f) or not f.has("normal"):
         return False
     return f.yes_no or f.starts("how_much", within=2) or bool(f.who.hosts)
+
+
+def _well_said(f: Facts) -> bool:
+    """Whether "ok", "fine" is said of something, not to open the question."""
+    return any(first >= f.linked.opens_at for first, _ in f.linked.cues.get("well", ()))
 
 
 def _asks_need(f: Facts) -> bool:
@@ -308,13 +314,16 @@ def _since_given(f: Facts) -> bool:
 
 def _asks_last_given(f: Facts) -> bool:
     """Whether it is when a medicine was given: "when did ...", "the last flea treatment on record"."""
-    last = f.has("last") and f.has("record") and not f.yes_no
+    verbless = not any(token.text in f.linked.language.words["aux"] for token in f.linked.tokens)
+    last = f.has("last") and (f.has("record") or verbless) and not (f.yes_no and not verbless)
     return f.subject_med and (f.starts("when", within=3) or last) and not _measured(f)
 
 
 def _helps(f: Facts) -> bool:
     """Whether a medicine is asked about for its good: "has it helped", "does it make him itch less"."""
-    if f.has("helped", "since"):
+    blamed = {i for span in f.linked.cues.get("cause", ()) for i in range(*span)}
+    since = any(not blamed.intersection(range(*span)) for span in f.linked.cues.get("since", ()))
+    if f.has("helped") or since:  # the "on" of "on account of" is no "since he is on it"
         return True
     if f.metric is None or not f.has("cause"):
         return False
@@ -362,7 +371,7 @@ def _noun_alone(f: Facts) -> bool:
 def _asks_well(f: Facts) -> bool:
     """Whether it is "Is Max ok?", with nothing measured and no thing asked about."""
     nothing = f.measured is None and not f.thing and not f.subject_food and not f.subject_med
-    return nothing and f.has("well") and f.yes_no and f.who.named and len(f.linked.tokens) <= 7
+    return nothing and _well_said(f) and f.yes_no and f.who.named and len(f.linked.tokens) <= 7
 
 
 def _asks_what_is_it(f: Facts) -> bool:
