@@ -118,7 +118,8 @@ def _tells_and_asks(linked: Linked, first: int, mark: int) -> bool:
     opens = opening(linked.tokens, linked.cues, mark + 1, last)
     while linked.word(opens) in linked.language.words["openers"]:  # "..., so what did Bella eat?"
         opens += 1
-    return _opens(linked, opens) and not _relative(linked, opens) and _has_content(linked, opens, last)
+    goes_on = opens == mark + 1 and _relative(linked, opens)
+    return _opens(linked, opens) and not goes_on and _has_content(linked, opens, last)
 
 
 def _asks_something(linked: Linked, first: int, last: int) -> bool:
@@ -159,7 +160,7 @@ def _has_content(linked: Linked, first: int, last: int) -> bool:
 
     if any(inside((hit.first, hit.last)) for hit in linked.metrics):
         return True
-    asks = ("why", "since_when", *(("when", "how_long") if _points_back(linked, first, last) else ()))
+    asks = ("why", "since_when", *(("when", "how_long", "how_much") if _points_back(linked, first, last) else ()))
     told = linked.metrics or linked.targets("own_food", "own_med", "med")
     if told and any(inside(span) for cue in asks for span in linked.cues.get(cue, ())):
         return True  # "... What's behind it?", "... When did that start?": what was told is what is asked about
@@ -170,8 +171,10 @@ def _has_content(linked: Linked, first: int, last: int) -> bool:
 
 
 def _points_back(linked: Linked, first: int, last: int) -> bool:
-    """Whether a sentence speaks of what was told by a pronoun or of its start ("when was that", "when did it begin")."""
-    spans = (span for cue in ("pronoun_n", "claimword", "start") for span in linked.cues.get(cue, ()))
+    """Whether a sentence speaks of what was told by a pronoun, its start or the last of it ("when did it begin")."""
+    spans = (
+        span for cue in ("pronoun_n", "claimword", "start", "last", "exactly") for span in linked.cues.get(cue, ())
+    )
     return any(first <= a and b <= last for a, b in spans)
 
 

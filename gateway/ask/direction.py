@@ -45,6 +45,8 @@ def direction_of(facts: Facts, intent: str, metric: str | None) -> str | None:
         return spoken if aloud else "down" if observed.worse != "down" else "up"
     if intent == "compare_periods":
         return spoken if facts.windows < 2 else None
+    if spoken == "same" and intent == "explain_change":  # "why isn't he running about as he used to"
+        spoken = spoken_direction(facts.linked, facts.metric, same=False) or spoken
     if spoken is not None and not (intent == "cause_check" and facts.has("line_up")):
         return spoken
     expected = observed.worse if observed.worse in {"up", "down"} else None
@@ -56,14 +58,17 @@ def direction_of(facts: Facts, intent: str, metric: str | None) -> str | None:
     return expected if intent == "trend" and (told or facts.has("still")) and not facts.has("changed") else None
 
 
-def spoken_direction(linked: Linked, metric: MetricHit) -> str | None:
-    """The direction a text itself gives a measured word; None where it gives none."""
+def spoken_direction(linked: Linked, metric: MetricHit, *, same: bool = True) -> str | None:
+    """The direction a text itself gives a measured word; None where it gives none.
+
+    Without ``same``, "as he used to" says nothing: what stands beside it does.
+    """
     worse = tables.load().properties[metric.property].worse
     meaning = {"worse": worse, "better": _OPPOSITE.get(worse)}
     said = [row for row in linked.directions if not is_part_of(metric, *row)]
     if metric.direction is not None:
         return _OPPOSITE[metric.direction] if _turned(metric, said) else metric.direction
-    if any(way == "same" and not _denied(first, said) for first, _, way in said):
+    if same and any(way == "same" and not _denied(first, said) for first, _, way in said):
         return "same"
     compared = linked.language.words["comparatives"]
     firm = [row for row in said if not row[2].startswith("weak_")]

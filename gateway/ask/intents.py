@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gateway.ask import meds
 from gateway.ask.direction import against_past, is_part_of, spoken_direction
 from gateway.ask.linking import Linked, MetricHit
 from gateway.ask.subjects import Who
@@ -95,7 +96,8 @@ def _is_causal(f: Facts) -> bool:
     about = f.subject_food or f.subject_med or f.thing or f.mentions("place", "cond") or bool(f.linked.events)
     about = about or f.has("current_food", "new_food", "food_noun")
     blames = f.has("cause") or (f.yes_no and f.has("why"))
-    return _measured(f) and (f.has("line_up") or (blames and about)) and not f.starts("why", "when", within=2)
+    asks_why = f.starts("why", "when", within=2) and not (f.yes_no and about)  # "could Acme account for ..."
+    return _measured(f) and (f.has("line_up") or (blames and about)) and not asks_why
 
 
 def _blames_food(f: Facts) -> bool:
@@ -134,10 +136,15 @@ def _asks_contents(f: Facts) -> bool:
     named = f.mentions("own_food", "ing", "food") or f.has("current_food", "new_food", "old_food")
     named = named or (f.who.named and f.has("food_noun")) or _in_the_bowl(f)
     lasting = f.has("since_when") or (f.has("how_long") and f.who.named)
-    contain = f.has("contain") or (f.yes_no and f.has("food_noun") and _stands_in(f))
+    contain = f.has("contain") or (_stands_in(f) and (f.subject_food or (f.yes_no and _about_food(f))))
     moved = f.metric is not None and f.metric.direction is not None
     dated = any(span.label not in {"NOW", "NEXT", "NIGHT", "RECENT"} for span in f.linked.times)
     return named and contain and f.measured in {None, "intake"} and not (dated or lasting or moved)
+
+
+def _about_food(f: Facts) -> bool:
+    """Whether what the pet eats is spoken of: "has what he eats now got salmon in?"."""
+    return f.has("food_noun", "current_food", "new_food", "old_food") or f.measured in {"intake", "meals"}
 
 
 def _in_the_bowl(f: Facts) -> bool:
@@ -169,7 +176,9 @@ def _asks_device(f: Facts) -> bool:
     noun = f.has("device_food_bowl", "device_tracker", "device_water_bowl", "device_scale", "device_hub")
     about = bool(f.devices) or f.has("device_any") or noun
     fares = f.metric is not None and f.metric.direction is not None and f.has("why")  # "... leaving food in the bowl"
-    asked = (f.has("device_ask") and not fares) or (f.yes_no and f.measured is None and not f.has("why", "cause") and not _stands_in(f))
+    asked = (f.has("device_ask") and not fares) or (
+        f.yes_no and f.measured is None and not f.has("why", "cause") and not _stands_in(f)
+    )
     return about and asked and f.measured in {None, "intake", "refill", "water", "weight", "meals"}
 
 
@@ -187,6 +196,7 @@ def _asks_onset(f: Facts) -> bool:
 def _perfect(f: Facts) -> bool:
     """Whether it is "how long has ... been", not "how long did": the state still lasts."""
     aside = {i for first, last in f.linked.cues.get("wrapper", ()) for i in range(first, last)}
+    aside |= set(range(f.metric.last, len(f.linked.tokens))) if f.metric is not None else set()  # "... than he does"
     words = {token.text for i, token in enumerate(f.linked.tokens) if i not in aside}  # "how long did you say ..."
     closed = f.linked.language.words
     return bool(words & closed["lasting"]) and not words & closed["past"]
@@ -221,8 +231,15 @@ def _compares(f: Facts) -> bool:
     if not _measured(f):
         return False
     if f.compared_pets >= 2:
-        return f.has("who", "which", "compare", "most") and not f.has("usual")
+        return (f.has("who", "which", "compare", "most") or _beside_a_pet(f)) and not f.has("usual")
     return f.starts("who", "which", within=3) and f.has("most") and not f.mentions("pet")
+
+
+def _beside_a_pet(f: Facts) -> bool:
+    """Whether one pet is held against another: "does he rest as much as Luna"."""
+    mentions = zip(f.linked.spans, f.linked.mentions, strict=True)
+    leads = f.linked.language.words["against_pet"]
+    return any(m.kind == "pet" and f.linked.word(first - 1) in leads for (first, _), m in mentions)
 
 
 def _asks_trend(f: Facts) -> bool:
@@ -259,13 +276,20 @@ def _names_vet(f: Facts) -> bool:
     return "src:vet" in f.linked.targets("src")
 
 
+def _for_a_form(f: Facts) -> bool:
+    """Whether one figure or date is asked for, whoever is to hear it: "I must tell the vet how long ..., how long?"."""
+    return _measured(f) and f.has("how_long", "when", "since_when", "how_often") and not f.has("pet_advice")
+
+
 def _looks_up(f: Facts) -> bool:
     if _names_vet(f) and f.measured in {None, "weight"} and f.has("record", "last", "when", "how_much"):
-        return True
+        return not _for_a_form(f)
     if f.has("age") and f.who.named:
         return True
     if "topic:food_allergy" in f.linked.targets("topic") and f.who.named and f.thing and f.yes_no and not _measured(f):
         return True  # "does he react to tuna"
+    if "cond:allergy" in f.linked.targets("cond") and f.who.named and f.thing and not f.moved:
+        return True  # "before I feed him, tell me if he has a duck allergy"
     if f.mentions("cond") and f.who.pets and f.measured is None and (f.yes_no or f.has("record", "how_much", "which")):
         return True
     if f.mentions("src") and f.has("record", "last", "how_much"):
@@ -299,60 +323,6 @@ def _provenance(f: Facts) -> bool:
     return asks and not (_measured(f) and f.has("cause") and f.yes_no)
 
 
-def _given(f: Facts) -> bool:
-    modal = any(token.text in f.linked.language.words["modal"] for token in f.linked.tokens[:2])
-    words = f.linked.language.words
-    happened = any(token.text in words["past_aux"] | words["lasting"] for token in f.linked.tokens[:2])
-    general = not f.who.pets and not happened
-    return f.subject_med and f.has("given") and f.yes_no and not modal and not general
-
-
-def _since_given(f: Facts) -> bool:
-    """Whether it is "how long has it been since she got ...": the day it was given, not since when it is."""
-    return f.starts("when", within=1) and f.starts("how_long", within=1) and f.has("given") and not f.has("start")
-
-
-def _asks_last_given(f: Facts) -> bool:
-    """Whether it is when a medicine was given: "when did ...", "the last flea treatment on record"."""
-    verbless = not any(token.text in f.linked.language.words["aux"] for token in f.linked.tokens)
-    last = f.has("last") and (f.has("record") or verbless) and not (f.yes_no and not verbless)
-    return f.subject_med and (f.starts("when", within=3) or last) and not _measured(f)
-
-
-def _helps(f: Facts) -> bool:
-    """Whether a medicine is asked about for its good: "has it helped", "does it make him itch less"."""
-    blamed = {i for span in f.linked.cues.get("cause", ()) for i in range(*span)}
-    since = any(not blamed.intersection(range(*span)) for span in f.linked.cues.get("since", ()))
-    if f.has("helped") or since:  # the "on" of "on account of" is no "since he is on it"
-        return True
-    if f.metric is None or not f.has("cause"):
-        return False
-    return (spoken_direction(f.linked, f.metric), tables.load().properties[f.metric.property].worse) == ("down", "up")
-
-
-def _asks_next(f: Facts) -> bool:
-    """Whether it is "when does she need her pill": not when she had it."""
-    past = any(token.text in f.linked.language.words["past_aux"] for token in f.linked.tokens)
-    given = past or f.has("last") or _since_given(f)
-    return f.subject_med and f.starts("when", within=1) and not given and f.measured is None
-
-
-def _give_now(f: Facts) -> bool:
-    """Whether it is "should I give it now?": what the log and the schedule say, never a yes."""
-    asked, effects = f.linked.cues.get("give_now", ()), f.linked.cues.get("side_effect", ())
-    more = any(all(not (first <= a and b <= last) for first, last in asked) for a, b in effects)
-    return f.subject_med and bool(asked) and not more and f.measured is None and not f.starts("when", within=1)
-
-
-def _is_med_safety(f: Facts) -> bool:
-    return f.subject_med and f.has("side_effect", "can", "most_of")
-
-
-def _med_in_general(f: Facts) -> bool:
-    """Whether it is "does Apoquel make dogs tired": what a medicine does to animals, no one of the home named."""
-    return f.subject_med and f.yes_no and bool(f.who.hosts) and not f.who.pets and f.has("side_effect", "cause")
-
-
 def _needs_vet(f: Facts) -> bool:
     """Whether a vet is asked for; the "sick" of "been sick" is what happened."""
     spans = f.linked.cues.get("need_vet", ())
@@ -363,7 +333,8 @@ def _needs_vet(f: Facts) -> bool:
 def _noun_alone(f: Facts) -> bool:
     """Whether it is "Peanut's weight?", "Luna sleep last night?": a measured noun, no verb, no direction."""
     words = f.linked.language.words
-    if f.metric is None or f.moved or any(token.text in words["aux"] for token in f.linked.tokens):
+    said = f.linked.tokens[f.linked.opens_at : f.linked.asked[1]]  # "could you tell me Peanut's weight?"
+    if f.metric is None or f.moved or any(token.text in words["aux"] for token in said):
         return False
     return " ".join(token.text for token in f.linked.tokens[f.metric.first : f.metric.last]) in words["nouns"]
 
@@ -497,8 +468,8 @@ RULES: tuple[Rule, ...] = (
     Rule("why_notice", "why_notice", lambda f: f.has("notice") and f.has("why", "when", "how_much", "record")),
     Rule("provenance", "provenance", _provenance),
     Rule("bought_new", "purchases", lambda f: _bought(f) and _bought_new(f)),
-    Rule("bought", "purchases", _bought),
-    Rule("vet_summary", "vet_summary", lambda f: f.has("tell_vet")),
+    Rule("bought", "purchases", lambda f: _bought(f) and not (f.has("contain") and f.mentions("ing"))),
+    Rule("vet_summary", "vet_summary", lambda f: f.has("tell_vet") and not _for_a_form(f)),
     Rule(
         "switch_back",
         "switch_back",
@@ -520,9 +491,9 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "med_helped",
         "compare_periods",
-        lambda f: f.subject_med and _measured(f) and _helps(f) and not f.starts("why", "when", within=2),
+        lambda f: f.subject_med and _measured(f) and meds.helps(f) and not f.starts("why", "when", within=2),
     ),
-    Rule("med_now", "event_check", _give_now),
+    Rule("med_now", "event_check", meds.give_now),
     Rule(
         "med_can",
         "med_safety",
@@ -531,18 +502,18 @@ RULES: tuple[Rule, ...] = (
             and f.starts("can", within=2)
             and not f.starts("when", within=1)
             and f.has("side_effect", "cause")
-            and not (f.has("present_cause") and _measured(f))
+            and not ((f.has("present_cause") or f.who.named) and _is_causal(f))
         ),
     ),
-    Rule("med_general", "med_safety", _med_in_general),
+    Rule("med_general", "med_safety", meds.med_in_general),
     Rule("med_causes", "cause_check", lambda f: f.subject_med and f.who.named and _is_causal(f)),
-    Rule("med_onset", "onset", lambda f: f.subject_med and _asks_onset(f) and not _since_given(f)),
+    Rule("med_onset", "onset", lambda f: f.subject_med and _asks_onset(f) and not meds.since_given(f)),
     Rule("vaccine_due", "med_timing", lambda f: f.subject_med and f.has("due") and not f.has("last")),
-    Rule("med_next", "med_timing", _asks_next),
+    Rule("med_next", "med_timing", meds.asks_next),
     Rule("look_up", "record_lookup", _looks_up),
-    Rule("med_last", "event_when", _asks_last_given),
-    Rule("med_given", "event_check", _given),
-    Rule("med_safety", "med_safety", lambda f: _is_med_safety(f) and f.measured in {None, "intake"}),
+    Rule("med_last", "event_when", meds.asks_last_given),
+    Rule("med_given", "event_check", meds.given),
+    Rule("med_safety", "med_safety", lambda f: meds.is_med_safety(f) and f.measured in {None, "intake"}),
     Rule("med_record", "record_lookup", lambda f: f.subject_med and not _measured(f) and bool(f.who.pets)),
     Rule("before_change", "before_change", _asks_before),
     Rule("overview", "overview", _asks_overview),
@@ -560,7 +531,7 @@ RULES: tuple[Rule, ...] = (
     Rule("food_ok", "food_ok", lambda f: _asks_food(f) and f.measured in {None, "intake", "water", "lick"}),
     Rule("reference", "reference", _is_reference),
     Rule("onset", "onset", _asks_onset),
-    Rule("explain", "explain_change", lambda f: _measured(f) and f.has("why")),
+    Rule("explain", "explain_change", lambda f: _measured(f) and (f.has("why") or (f.has("what_is_it") and f.moved))),
     Rule("select", "select_pets", _selects),
     Rule("compare", "compare_pets", _compares),
     Rule("begun_after", "cause_check", lambda f: _measured(f) and f.has("start") and _around(f)),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 
 from gateway.ask.cues import Spans, by_cue, outside_measured, outside_names
 from gateway.ask.eaten import is_object_of
@@ -122,6 +122,11 @@ class Reader:
         self.markers = frozenset[str]().union(*(language.markers for language in self.languages))
         self.known = _known_words(self, rows)
         self.near_names = Neighbours((pet.name.casefold() for pet in household.pets), two=False)
+
+    @cached_property
+    def measured(self) -> frozenset[str]:
+        """Every measured word of every language."""
+        return frozenset[str]().union(*(language.metrics.phrases() for language in self.languages))
 
 
 def _known_words(reader: Reader, rows: KeptAliases | None) -> Container[str]:

@@ -158,7 +158,9 @@ def _overdose(linked: Linked) -> bool:
         for span, mention in zip(linked.spans, linked.mentions, strict=True)
         if mention.kind in {"med", "own_med"} and mention.target != "med:vaccine"
     ]
-    dated = linked.has("last") and linked.starts("when", "how_long", within=3)  # "how long ago was he given his last ..."
+    dated = linked.has("last") and linked.starts(
+        "when", "how_long", within=3
+    )  # "how long ago was he given his last ..."
     for first, _ in meds if not dated else ():
         lead = linked.cues.get("contact_unknown", ())
         if any(last <= first and first - last <= 4 for _, last in lead):

@@ -79,6 +79,9 @@ def _full_word(word: str, reader: Reader) -> str:
 def _fuller(word: str, reader: Reader) -> Iterator[str]:
     """Known words that an unknown one is another spelling of, the plainest first."""
     if len(word) >= 4:
+        noun = word.removesuffix("'s")
+        if noun != word and noun in reader.measured:  # "Max's itching's got worse"
+            yield noun
         umlaut = word.replace("ae", "a").replace("oe", "o").replace("ue", "u")
         stems = (word.removesuffix(ending) for ending in _CLITICS if word.endswith(ending))
         if umlaut != word and umlaut in reader.known:

@@ -1,0 +1,158 @@
+"""Which window a question asks about, of the time expressions it holds.
+
+In: the facts of a question and its intent. Out: a label and an interval, as the frame holds
+them. The first firm expression wins over "now" and "lately"; a comparison has two; where
+nothing is said the intent's own default holds. Never reads a clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from typing import TYPE_CHECKING
+
+from gateway.ask.times import Calendar, TimeSpan, whole_month, window_of
+from gateway.measure.days import add_days
+from gateway.model import Window
+
+if TYPE_CHECKING:
+    from gateway.ask.intents import Facts
+
+__all__ = ["window_asked"]
+
+_DEFAULT_WINDOW: Mapping[str, str] = {
+    "trend": "RECENT", "select_pets": "RECENT", "event_when": "LAST", "overview": "RECENT", "enough": "RECENT",
+    "too_heavy": "NOW",
+}  # fmt: skip
+
+_UNDATED = frozenset({
+    "exposure", "triage", "food_ok", "ingredient_lookup", "reference", "provenance", "correction", "med_safety",
+    "out_of_scope", "need_vet", "vet_summary", "switch_back", "why_notice",
+})  # fmt: skip
+"""Intents whose answer does not depend on a window."""
+
+_LEVELS = frozenset({"weight", "heart_rate", "battery", "temperature"})
+"""Properties with a value now."""
+
+
+def window_asked(
+    facts: Facts, calendar: Calendar, intent: str, metric: str | None, subjects: tuple[str, ...]
+) -> tuple[str | None, Window | None]:
+    """The question's window label, and its interval where it has one.
+
+    ``metric`` and ``subjects`` are those of the frame; a symbolic label ("SINCE:food_change") has no interval.
+    """
+    if intent in _UNDATED:
+        return None, None
+    spans = [span for span in facts.linked.times if _dates(span, facts)]
+    if intent == "compare_periods":
+        return _two_windows(spans, subjects, calendar)
+    night = any(span.label == "NIGHT" for span in spans)
+    dated = [span for span in spans if span.label not in {"NIGHT", "NEXT"} and not span.around]
+    if intent == "onset":  # "how long has he been on it now"
+        dated = [span for span in dated if span.label not in {"NOW", "RECENT"}]
+    if intent == "overview":  # "did he get worse after the food change" looks at the time since
+        dated += [TimeSpan(s.first, s.last, f"SINCE:{s.event}", None, s.event) for s in spans if s.around and s.event]
+    if intent == "event_when":  # "how long is it since the last flea treatment" asks for that date
+        dated = [span for span in dated if span.event is None]
+    if intent == "trend":  # "is he calmer now" is of these days
+        dated = [span for span in dated if span.label != "NOW"]
+    if intent in _HABITS and not _past_or_perfect(facts):  # "he scratches all day": each day, not today
+        dated = [span for span in dated if not span.all_day]
+    asks_next = facts.has("due") or facts.linked.starts("when", within=1)
+    if intent == "med_timing" and not dated and asks_next and not facts.linked.starts("how_much", within=2):
+        return "NEXT", None
+    chosen = _strongest(dated)
+    if chosen is not None:
+        if night and metric != "restless" and chosen.label.startswith("P"):
+            label = f"NIGHT:{chosen.label}"
+            return label, window_of(label, calendar)
+        return chosen.label, chosen.window
+    if night and intent != "onset":
+        return "NIGHT", window_of("NIGHT", calendar)
+    by_month = intent == "purchases" or (intent == "record_lookup" and facts.has("fact_food"))
+    month = whole_month(facts.linked.tokens, facts.linked.language.times, calendar) if by_month else None
+    if month is not None:
+        return month.label, month
+    default = _default_label(facts, intent, metric, subjects)
+    return default, None if default is None else window_of(default, calendar)
+
+
+_HABITS = frozenset({"explain_change", "cause_check", "trend", "onset"})
+"""Intents about how it goes these days, unless their verb says that it is over."""
+
+
+def _past_or_perfect(facts: Facts) -> bool:
+    words = facts.linked.language.words
+    first, last = facts.linked.asked
+    over = words["past_aux"] | words["lasting"]
+    return any(facts.linked.word(i).removesuffix("n't") in over for i in range(first, last))
+
+
+def _dates(span: TimeSpan, facts: Facts) -> bool:
+    """Whether a time expression stands outside the measured word ("night restlessness")."""
+    return (
+        span.label != "NIGHT"
+        or span.last - span.first > 1
+        or all(not (hit.first <= span.first and span.last <= hit.last) for hit in facts.linked.metrics)
+    )
+
+
+def _strongest(spans: list[TimeSpan]) -> TimeSpan | None:
+    """The first expression that is no mere "now" or "lately"; else the first."""
+    firm = [span for span in spans if span.label not in {"NOW", "RECENT"}]
+    return next(iter(firm or spans), None)
+
+
+_PARTNER = {"PREV_WEEK": "P7D", "PREV_MONTH": "P30D", "YESTERDAY": "TODAY"}
+
+
+def _two_windows(
+    spans: list[TimeSpan], subjects: tuple[str, ...], calendar: Calendar
+) -> tuple[str | None, Window | None]:
+    """``P7D|PREV_WEEK``: the later window first; its interval is the later one's."""
+    dated = [(span.window, span.label) for span in spans if span.window is not None and span.label != "NIGHT"]
+    if len(dated) >= 2:
+        (window, later), (_, earlier) = sorted(dated[:2], key=lambda pair: -pair[0].interval.end_ms)
+        if later == earlier:  # "last week ... the week before": the days before those
+            days = date.fromisoformat(window.last_date) - date.fromisoformat(window.first_date)
+            last = add_days(window.first_date, -1)
+            earlier = f"{add_days(last, -days.days)}/{last}"
+        return f"{later}|{earlier}", window
+    for span in spans:
+        if span.around:
+            return span.label, None
+    if len(dated) == 1 and dated[0][1] in _PARTNER:
+        partner = _PARTNER[dated[0][1]]
+        return f"{partner}|{dated[0][1]}", window_of(partner, calendar)
+    if any(subject.startswith("med:") for subject in subjects):
+        return "AROUND:med", None
+    if any(subject.startswith("food:") for subject in subjects):
+        return "AROUND:food_change", None
+    return (spans[0].label, spans[0].window) if spans else (None, None)
+
+
+_MEAL_WINDOW = {"morning_meal": "THIS_MORNING", "evening_meal": "TODAY"}
+"""Where a meal is named and no day. Dinner is given in the afternoon as well."""
+
+
+def _default_label(facts: Facts, intent: str, metric: str | None, subjects: tuple[str, ...]) -> str | None:
+    linked = facts.linked
+    if intent == "event_check":
+        closed = linked.language.words
+        meals = [part for t in linked.tokens for words, part in _MEAL_WINDOW.items() if t.text in closed[words]]
+        food = metric in {"intake", "meals", "water"} or any(subject.startswith("med:") for subject in subjects)
+        return meals[0] if meals else "TODAY" if food else None
+    if intent in {"record_lookup", "device_status"} and linked.has("last"):
+        return "LAST"
+    if intent == "purchases" and (linked.has("last") or linked.starts("when", within=2)):
+        return "LAST"
+    if intent == "device_status" and metric == "battery":
+        return "NOW"
+    if intent == "quantity" and metric in _LEVELS:
+        return "NOW"
+    if intent == "normal_check" and facts.who.pets and not facts.who.hosts:
+        return "RECENT"
+    if intent == "overview" and linked.has("away"):
+        return None
+    return _DEFAULT_WINDOW.get(intent)
