@@ -112,14 +112,19 @@ def _tells_and_asks(linked: Linked, first: int, mark: int) -> bool:
     clause = next((i for i in range(first, mark) if linked.tokens[i].text[0].isalnum()), mark)
     if clause == mark or linked.word(clause) in linked.language.words["conditions"]:
         return False
-    if _asks_something(linked, first, mark) and not _has_content(linked, first, mark):
+    if _asks_something(linked, first, mark) and not _names_something(linked, first, mark):
         return False  # "From which date, precisely, has he been eating less?"
+    if linked.word(mark + 1) in linked.language.words["tellers"] and _opens(
+        linked, opening(linked.tokens, linked.cues, first, mark)
+    ):
+        return _names_something(linked, first, mark)  # "What does he weigh, my mum needs it for the vet"
     last = next((i for i in range(mark + 1, len(linked.tokens)) if linked.word(i) in _ENDS), len(linked.tokens))
     opens = opening(linked.tokens, linked.cues, mark + 1, last)
     while linked.word(opens) in linked.language.words["openers"]:  # "..., so what did Bella eat?"
         opens += 1
-    goes_on = opens == mark + 1 and _relative(linked, opens)
-    return _opens(linked, opens) and not goes_on and _has_content(linked, opens, last)
+    led = opens > mark + 1  # ", you think that's from the prednisone?"
+    asks = _opens(linked, opens) or (led and linked.word(last) == "?")
+    return asks and (led or not _relative(linked, opens)) and _has_content(linked, opens, last)
 
 
 def _asks_something(linked: Linked, first: int, last: int) -> bool:
@@ -136,9 +141,14 @@ def _relative(linked: Linked, index: int) -> bool:
     return not any(linked.word(i) in aux for i in range(index, end + 2))
 
 
+_AROUND = 3
+"""Words beside "when was it" where nothing more is asked ("so when was it, please?")."""
+
+
 def _hands_on(linked: Linked, first: int, last: int) -> bool:
     """Whether it is only "What do I tell her?", "When was it?", after somebody was said to ask something."""
-    handed = any(first <= a and b <= last for a, b in linked.cues.get("hand_on", ()))
+    words = sum(linked.tokens[i].text[0].isalnum() for i in range(first, last))
+    handed = any(first <= a and b <= last and words - (b - a) <= _AROUND for a, b in linked.cues.get("hand_on", ()))
     return handed and any(b <= first for _, b in linked.cues.get("asked_by", ()))
 
 
@@ -149,24 +159,28 @@ def _asks(linked: Linked, first: int, last: int, starts_at: int) -> bool:
 
 def _opens(linked: Linked, index: int) -> bool:
     """Whether a question begins at a token: with a verb, or with a question word."""
-    if linked.word(index) in linked.language.words["aux"]:
+    if linked.word(index) in linked.language.words["aux"] | linked.language.words["what"]:
         return True
     return any(first == index for cue in _WH for first, _ in linked.cues.get(cue, ()))
+
+
+def _names_something(linked: Linked, first: int, last: int) -> bool:
+    """Whether something is measured or named between two tokens."""
+    spans = [(hit.first, hit.last) for hit in linked.metrics]
+    spans += [span for span, mention in zip(linked.spans, linked.mentions, strict=True) if mention.kind in _CONTENT]
+    return any(first <= a and b <= last for a, b in spans)
 
 
 def _has_content(linked: Linked, first: int, last: int) -> bool:
     def inside(span: tuple[int, int]) -> bool:
         return first <= span[0] and span[1] <= last
 
-    if any(inside((hit.first, hit.last)) for hit in linked.metrics):
+    if _names_something(linked, first, last):
         return True
     asks = ("why", "since_when", *(("when", "how_long", "how_much") if _points_back(linked, first, last) else ()))
     told = linked.metrics or linked.targets("own_food", "own_med", "med")
     if told and any(inside(span) for cue in asks for span in linked.cues.get(cue, ())):
         return True  # "... What's behind it?", "... When did that start?": what was told is what is asked about
-    mentions = zip(linked.spans, linked.mentions, strict=True)
-    if any(mention.kind in _CONTENT and inside(span) for span, mention in mentions):
-        return True
     return any(inside(span) for cue in _SAYS_ENOUGH for span in linked.cues.get(cue, ()))
 
 
@@ -190,11 +204,18 @@ def _narrowed(linked: Linked, first: int, last: int, starts_at: int) -> Linked:
     told = linked.metrics if points else ()
     directions = tuple(way for way in linked.directions if first <= way[0] and way[1] <= last)
     times = tuple(span for span in linked.times if first <= span.first and span.last <= last)
+    mentions = [
+        (span, mention)
+        for span, mention in zip(linked.spans, linked.mentions, strict=True)
+        if mention.kind != "src" or not linked.metrics or (first <= span[0] and span[1] <= last)
+    ]  # who is told the figure is no source of it: "How much did he eat? I keep a diary."
     return replace(
         linked,
+        spans=tuple(span for span, _ in mentions),
+        mentions=tuple(mention for _, mention in mentions),
         cues=cues,
         metrics=metrics or told,
-        directions=directions if metrics else linked.directions,
+        directions=directions if metrics or directions else linked.directions,
         times=times or tuple(span for span in linked.times if not metrics or span.label not in _VAGUE),
         opens_at=starts_at,
         asked=(first, last),

@@ -142,6 +142,10 @@ def _asks_contents(f: Facts) -> bool:
     return named and contain and f.measured in {None, "intake"} and not (dated or lasting or moved)
 
 
+def _asks_when(f: Facts) -> bool:
+    return f.starts("when", "how_long", within=3)
+
+
 def _about_food(f: Facts) -> bool:
     """Whether what the pet eats is spoken of: "has what he eats now got salmon in?"."""
     return f.has("food_noun", "current_food", "new_food", "old_food") or f.measured in {"intake", "meals"}
@@ -175,7 +179,7 @@ def _asks_device(f: Facts) -> bool:
         return True
     noun = f.has("device_food_bowl", "device_tracker", "device_water_bowl", "device_scale", "device_hub")
     about = bool(f.devices) or f.has("device_any") or noun
-    fares = f.metric is not None and f.metric.direction is not None and f.has("why")  # "... leaving food in the bowl"
+    fares = f.metric is not None and f.moved and f.has("why", "how_much")  # "why is he leaving food in the bowl"
     asked = (f.has("device_ask") and not fares) or (
         f.yes_no and f.measured is None and not f.has("why", "cause") and not _stands_in(f)
     )
@@ -196,7 +200,10 @@ def _asks_onset(f: Facts) -> bool:
 def _perfect(f: Facts) -> bool:
     """Whether it is "how long has ... been", not "how long did": the state still lasts."""
     aside = {i for first, last in f.linked.cues.get("wrapper", ()) for i in range(first, last)}
-    aside |= set(range(f.metric.last, len(f.linked.tokens))) if f.metric is not None else set()  # "... than he does"
+    first, last = f.linked.asked
+    if f.metric is not None and f.metric.first >= first:  # "how long has he been eating less than he normally does"
+        last = f.metric.last
+    aside |= {i for i in range(len(f.linked.tokens)) if not first <= i < last}
     words = {token.text for i, token in enumerate(f.linked.tokens) if i not in aside}  # "how long did you say ..."
     closed = f.linked.language.words
     return bool(words & closed["lasting"]) and not words & closed["past"]
@@ -464,7 +471,9 @@ def _happened(f: Facts) -> bool:
 
 RULES: tuple[Rule, ...] = (
     Rule("request", "out_of_scope", _requests),
-    Rule("correction", "correction", lambda f: (f.has("correction") and not f.has("helped")) or _denies(f)),
+    Rule(
+        "correction", "correction", lambda f: (f.has("correction") and not f.has("helped", "yes_or_no")) or _denies(f)
+    ),
     Rule("why_notice", "why_notice", lambda f: f.has("notice") and f.has("why", "when", "how_much", "record")),
     Rule("provenance", "provenance", _provenance),
     Rule("bought_new", "purchases", lambda f: _bought(f) and _bought_new(f)),
@@ -487,7 +496,9 @@ RULES: tuple[Rule, ...] = (
     Rule("in_pain", "need_vet", lambda f: _needs_vet(f) and f.has("in_pain")),
     Rule("need_vet", "need_vet", _needs_vet),
     Rule("device", "device_status", _asks_device),
-    Rule("med_missed", "med_timing", lambda f: f.subject_med and f.has("missed") and not _measured(f)),
+    Rule(
+        "med_missed", "med_timing", lambda f: f.subject_med and f.has("missed") and not (_measured(f) or _asks_when(f))
+    ),
     Rule(
         "med_helped",
         "compare_periods",

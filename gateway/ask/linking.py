@@ -84,7 +84,9 @@ class Linked:
         return any(first - self.opens_at < within and last > self.opens_at for first, last in spans)
 
     def _ends_with_when(self) -> bool:
-        ends = max((i + 1 for i in range(*self.asked) if self.tokens[i].text[0].isalnum()), default=0)
+        aside = {i for span in self.cues.get("exactly", ()) for i in range(*span)}
+        said = (i for i in range(*self.asked) if self.tokens[i].text[0].isalnum() and i not in aside)
+        ends = max((i + 1 for i in said), default=0)
         return any(last == ends and last - first == 1 for first, last in self.cues.get("when", ()))
 
     def targets(self, *kinds: str) -> tuple[str, ...]:
@@ -125,8 +127,9 @@ class Reader:
 
     @cached_property
     def measured(self) -> frozenset[str]:
-        """Every measured word of every language."""
-        return frozenset[str]().union(*(language.metrics.phrases() for language in self.languages))
+        """Every measured word and weekday of every language."""
+        words = (part for one in self.languages for part in (one.metrics.phrases(), one.times.weekdays))
+        return frozenset[str]().union(*words)
 
 
 def _known_words(reader: Reader, rows: KeptAliases | None) -> Container[str]:
@@ -477,6 +480,7 @@ def _metrics_in(
 ) -> tuple[MetricHit, ...]:
     """Measured words in text order; a frame ("hasn't touched her food") hides the words inside it."""
     hits = [_metric_hit(hit.first, hit.last, hit.target) for hit in frames if hit.kind == "metric"]
+    hits = [hit for hit in hits if not blocked.issuperset(range(hit.first, hit.last))]  # "bring up what he ate"
     hits = [hit for hit in hits if not any(_encloses(other, hit) for other in hits)]
     taken = blocked | {i for hit in hits if not hit.faint for i in range(hit.first, hit.last)}
     for match in language.metrics.find_in(text, tokens):

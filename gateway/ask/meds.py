@@ -52,7 +52,12 @@ def helps(f: Facts) -> bool:
     """Whether a medicine is asked about for its good: "has it helped", "does it make him itch less"."""
     blamed = {i for span in f.linked.cues.get("cause", ()) for i in range(*span)}
     since = any(not blamed.intersection(range(*span)) for span in f.linked.cues.get("since", ()))
-    if f.has("helped") or since:  # the "on" of "on account of" is no "since he is on it"
+    bad = (
+        f.metric is not None
+        and f.has("cause")
+        and spoken_direction(f.linked, f.metric) == tables.load().properties[f.metric.property].worse
+    )
+    if f.has("helped") or (since and not bad):  # the "on" of "on account of" is no "since he is on it"
         return True
     if f.metric is None or not f.has("cause"):
         return False

@@ -223,14 +223,14 @@ def _as_eaten(linked: Linked, hits: list[MetricHit]) -> list[MetricHit]:
 
     "What did she wolf down", "he scoffs more", "he only nibbled at his meals".
     """
-    compared = linked.language.words["comparatives"]
-    sized = any(linked.word(i) in compared for first, last, _ in linked.directions for i in range(first, last))
+    places = {i for hit in hits for i in range(hit.first, hit.last)}
+    sized = any(not way.startswith("weak_") and first not in places for first, _, way in linked.directions)
     hasty = any(token.text in linked.language.words["hurry"] for token in linked.tokens)
     ate = any(hit.property == "intake" for hit in hits) and not linked.has(*_BY_MEAL)
     found = []
     for hit in hits:
         rushed = hit.property == "eat_rate" and hit.direction == "up" and not hasty
-        if rushed and (sized or linked.starts("how_much", within=2)):
+        if rushed and (sized or linked.has("how_much")):
             found.append(replace(hit, property="intake", direction=None))
         elif not (hit.property == "meals" and ate):
             found.append(hit)

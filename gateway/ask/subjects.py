@@ -196,11 +196,15 @@ _TREATED_WITH: Mapping[str, str] = {"cond:fleas": "med:flea_treatment", "cond:wo
 
 def treated_for(linked: Linked) -> Linked:
     """The medicine where its use is said: "treated Max against fleas", "something for fleas"."""
-    treated, against = (linked.language.words.get(name, frozenset()) for name in ("treated", "against"))
+    names = ("treated", "against", "done_for")
+    treated, against, done = (linked.language.words.get(name, frozenset()) for name in names)
+    pets = {last for (_, last), mention in zip(linked.spans, linked.mentions, strict=True) if mention.kind == "pet"}
 
     def meant(span: tuple[int, int], target: str) -> bool:
-        before = (linked.word(i) for i in range(max(0, span[0] - 6), span[0]))
-        return target in _TREATED_WITH and linked.word(span[0] - 1) in against and bool(treated & set(before))
+        if target not in _TREATED_WITH or linked.word(span[0] - 1) not in against:
+            return False
+        before = {linked.word(i) for i in range(max(0, span[0] - 6), span[0])}
+        return bool(treated & before) or (span[0] - 1 in pets and bool(done & before))  # "when did we do Max for fleas"
 
     mentions = tuple(
         replace(mention, kind="med", target=_TREATED_WITH[mention.target]) if meant(span, mention.target) else mention
