@@ -128,7 +128,7 @@ def test_no_rule_of_the_list_is_dead_or_named_twice():
         "How much sleep is normal for a cat?", "Luna isn't drinking", "Is Max ok?", "Max", "When did Max last get a shot?",
         "Can Max swim?", "When does Bella need her thyroid pill?", "Did Luna get any treats today?", "Compare Luna and Max",
         "Is Acme upsetting Max's stomach?", "What's the average weight of a chihuahua?", "Has Max improved?",
-        "Did the scratching begin after the new kibble?", "What about Max's Apoquel?", "Is chicken in Harbor Whitefish?", "Harbor Whitefish, what?", "Harbor Whitefish chicken?",
+        "Did the scratching begin after the new kibble?", "What about Max's Apoquel?", "Is chicken in Harbor Whitefish?", "Harbor Whitefish, what?", "Harbor Whitefish chicken?", "Do you have Max's weight?",
         "Should I give Bella her thyroid pill now?", "When did we last buy Acme?", "Did we buy anything new in June?",
         "Is Luna still normal?", "Peanut's weight?", "Who is our vet?", "What's the number of the emergency clinic?",
         "When is Max's birthday?", "How old is Max?", "What breed is Max?", "Is Luna spayed?", "Is Luna a boy or a girl?",

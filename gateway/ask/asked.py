@@ -129,16 +129,20 @@ def _tells_and_asks(linked: Linked, first: int, mark: int) -> bool:
 
 def _asks_something(linked: Linked, first: int, last: int) -> bool:
     cues = ("since_when", "when", "how_long", "how_much", "which")
-    return any(first <= a and b <= last for cue in cues for a, b in linked.cues.get(cue, ()))
+    aside = {i for span in linked.cues.get("wrapper", ()) for i in range(*span)}  # "you tell me: ..."
+    spans = (span for cue in cues for span in linked.cues.get(cue, ()) if not aside.issuperset(range(*span)))
+    return any(first <= a and b <= last for a, b in spans)
 
 
 def _relative(linked: Linked, index: int) -> bool:
     """Whether a "who", "which" or "when" goes on with the clause before it: no verb of a question follows."""
-    spans = [span for cue in ("who", "which", "when") for span in linked.cues.get(cue, ()) if span[0] == index]
-    if not spans:
-        return False
-    end, aux = max(last for _, last in spans), linked.language.words["aux"]
-    return not any(linked.word(i) in aux for i in range(index, end + 2))
+    ends = {
+        name: [last for first, last in linked.cues.get(name, ()) if first == index] for name in ("who", "which", "when")
+    }
+    if max((*ends["who"], *ends["which"]), default=0) == index + 1:
+        return True  # ", which is how it goes"
+    end, aux = max((end for found in ends.values() for end in found), default=0), linked.language.words["aux"]
+    return bool(end) and not any(linked.word(i) in aux for i in range(index, end + 2))
 
 
 _AROUND = 3
@@ -203,6 +207,7 @@ def _narrowed(linked: Linked, first: int, last: int, starts_at: int) -> Linked:
     points = "why" in cues or not any(name in cues for name in _NOT_MEASURED)
     told = linked.metrics if points else ()
     directions = tuple(way for way in linked.directions if first <= way[0] and way[1] <= last)
+    firm = any(not way.startswith("weak_") for _, _, way in directions)
     times = tuple(span for span in linked.times if first <= span.first and span.last <= last)
     mentions = [
         (span, mention)
@@ -215,7 +220,7 @@ def _narrowed(linked: Linked, first: int, last: int, starts_at: int) -> Linked:
         mentions=tuple(mention for _, mention in mentions),
         cues=cues,
         metrics=metrics or told,
-        directions=directions if metrics or directions else linked.directions,
+        directions=directions if metrics or firm else linked.directions,
         times=times or tuple(span for span in linked.times if not metrics or span.label not in _VAGUE),
         opens_at=starts_at,
         asked=(first, last),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from gateway.ontology import load as tables
 
 if TYPE_CHECKING:
-    from gateway.ask.intents import Facts
+    from gateway.ask.facts_said import Facts
     from gateway.ask.linking import Linked, MetricHit
 
 __all__ = ["against_past", "direction_of", "is_part_of", "spoken_direction"]

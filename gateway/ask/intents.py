@@ -11,72 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gateway.ask import meds
-from gateway.ask.direction import against_past, is_part_of, spoken_direction
-from gateway.ask.linking import Linked, MetricHit
-from gateway.ask.subjects import Who
+from gateway.ask.direction import against_past, spoken_direction
+from gateway.ask.facts_said import LEVELS, Facts
 from gateway.ontology import load as tables
 
-__all__ = ["RULES", "Facts", "Rule", "decide"]
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What the rules look at, computed once."""
-
-    linked: Linked
-    who: Who
-    metric: MetricHit | None
-    yes_no: bool
-    subject_food: bool
-    subject_med: bool
-    thing: bool
-    devices: tuple[str, ...]
-    compared_pets: int
-
-    def has(self, *cues: str) -> bool:
-        return self.linked.has(*cues)
-
-    def starts(self, *cues: str, within: int = 4) -> bool:
-        return self.linked.starts(*cues, within=within)
-
-    def mentions(self, *kinds: str) -> bool:
-        return bool(self.linked.targets(*kinds))
-
-    @property
-    def measured(self) -> str | None:
-        return None if self.metric is None else self.metric.property
-
-    @property
-    def moved(self) -> bool:
-        """Whether a direction is spoken of, strong or weak."""
-        hit = self.metric
-        if hit is not None and hit.direction is not None:
-            return True
-        return any(
-            not way.startswith("weak") and (hit is None or not is_part_of(hit, first, last, way))
-            for first, last, way in self.linked.directions
-        )
-
-    @property
-    def wh(self) -> bool:
-        return self.starts("why", "how_much", "when", "who", "which", "since_when", within=3)
-
-    @property
-    def what(self) -> bool:
-        """Whether the sentence opens with "what"."""
-        opens = (token.text for token in self.linked.tokens[self.linked.opens_at :] if token.text[0].isalpha())
-        openers = self.linked.language.words["openers"]
-        return next((word for word in opens if word not in openers), "") in self.linked.language.words["what"]
-
-    @property
-    def against_food(self) -> bool:
-        """Whether one food of the home is held against another: "does he scratch less on Harbor than on Acme"."""
-        than = any(token.text in self.linked.language.words["than"] for token in self.linked.tokens)
-        return than and self.moved and len(self.linked.targets("own_food")) == 2
-
-    @property
-    def windows(self) -> int:
-        return sum(1 for span in self.linked.times if span.label not in {"NOW", "NEXT", "NIGHT"})
+__all__ = ["RULES", "Rule", "decide"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +106,7 @@ def _stands_in(f: Facts) -> bool:
 
 def _gets_thing(f: Facts) -> bool:
     """Whether it is "does she still get any grain?", "what foods have fish?": what labels say."""
-    gets = f.has("given", "eat_ask", "getting") and f.yes_no and f.measured in {None, "intake"}
+    gets = f.has("given", "eat_ask", "getting") and f.yes_no and f.measured in {None, "intake", "meals"}
     past = any(token.text in f.linked.language.words["past_aux"] for token in f.linked.tokens)
     now = f.windows == 0 and not f.has("can", "why", "cause", "missed")
     foods = f.has("fact_food") and f.measured in {None, "intake"} and not f.has("most")
@@ -341,9 +280,16 @@ def _noun_alone(f: Facts) -> bool:
     """Whether it is "Peanut's weight?", "Luna sleep last night?": a measured noun, no verb, no direction."""
     words = f.linked.language.words
     said = f.linked.tokens[f.linked.opens_at : f.linked.asked[1]]  # "could you tell me Peanut's weight?"
-    if f.metric is None or f.moved or any(token.text in words["aux"] for token in said):
-        return False
-    return " ".join(token.text for token in f.linked.tokens[f.metric.first : f.metric.last]) in words["nouns"]
+    return _noun(f) and not f.moved and not any(token.text in words["aux"] for token in said)
+
+
+def _noun(f: Facts) -> bool:
+    """Whether what is measured is said by its noun ("weight", not "weighed")."""
+    words = f.linked.language.words
+    return (
+        f.metric is not None
+        and " ".join(token.text for token in f.linked.tokens[f.metric.first : f.metric.last]) in words["nouns"]
+    )
 
 
 def _asks_well(f: Facts) -> bool:
@@ -559,6 +505,7 @@ RULES: tuple[Rule, ...] = (
     Rule("trend", "trend", _asks_trend),
     Rule("normal_host", "normal_check", lambda f: _asks_normal(f) and (bool(f.who.hosts) or f.yes_no)),
     Rule("noun_alone", "quantity", lambda f: _noun_alone(f) and f.yes_no),
+    Rule("level", "quantity", lambda f: _noun(f) and f.yes_no and f.measured in LEVELS),
     Rule("check", "event_check", lambda f: _measured(f) and f.yes_no),
     Rule(
         "of_host", "normal_check", lambda f: _measured(f) and bool(f.who.hosts) and not f.who.pets and f.has("how_much")

@@ -12,7 +12,7 @@ from gateway.ask.direction import spoken_direction
 from gateway.ontology import load as tables
 
 if TYPE_CHECKING:
-    from gateway.ask.intents import Facts
+    from gateway.ask.facts_said import Facts
 
 __all__ = [
     "asks_last_given",

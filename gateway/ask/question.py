@@ -14,7 +14,8 @@ from dataclasses import replace
 from gateway.ask import capability, safety
 from gateway.ask.asked import asking_sentence, is_yes_no, without_the_asker
 from gateway.ask.direction import direction_of
-from gateway.ask.intents import Facts, decide
+from gateway.ask.facts_said import Facts
+from gateway.ask.intents import decide
 from gateway.ask.linking import Linked, MetricHit, Reader, link, reader_for
 from gateway.ask.subjects import Who, devices_in, new_or_old_food, own_foods_in, treated_for, who_is_asked
 from gateway.ask.times import Calendar

@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from datetime import date
 from typing import TYPE_CHECKING
 
+from gateway.ask.facts_said import LEVELS
 from gateway.ask.times import Calendar, TimeSpan, whole_month, window_of
 from gateway.measure.days import add_days
 from gateway.model import Window
 
 if TYPE_CHECKING:
-    from gateway.ask.intents import Facts
+    from gateway.ask.facts_said import Facts
 
 __all__ = ["window_asked"]
 
@@ -30,9 +31,6 @@ _UNDATED = frozenset({
     "out_of_scope", "need_vet", "vet_summary", "switch_back", "why_notice",
 })  # fmt: skip
 """Intents whose answer does not depend on a window."""
-
-_LEVELS = frozenset({"weight", "heart_rate", "battery", "temperature"})
-"""Properties with a value now."""
 
 
 def window_asked(
@@ -149,7 +147,7 @@ def _default_label(facts: Facts, intent: str, metric: str | None, subjects: tupl
         return "LAST"
     if intent == "device_status" and metric == "battery":
         return "NOW"
-    if intent == "quantity" and metric in _LEVELS:
+    if intent == "quantity" and metric in LEVELS:
         return "NOW"
     if intent == "normal_check" and facts.who.pets and not facts.who.hosts:
         return "RECENT"
