@@ -110,7 +110,9 @@ def _tells_and_asks(linked: Linked, first: int, mark: int) -> bool:
     "When he gets Acme, does he itch?" is one question: its first clause is a condition of the second.
     """
     clause = next((i for i in range(first, mark) if linked.tokens[i].text[0].isalnum()), mark)
-    if clause == mark or linked.word(clause) in linked.language.words["conditions"]:
+    condition = linked.word(clause) in linked.language.words["conditions"] and _names_something(linked, first, mark)
+    dated = sum(first <= span.first and span.last <= mark for span in linked.times)
+    if clause == mark or condition or dated > 1:  # "This week against last week: how much did he eat?"
         return False
     if _asks_something(linked, first, mark) and not _names_something(linked, first, mark):
         return False  # "From which date, precisely, has he been eating less?"
@@ -123,7 +125,8 @@ def _tells_and_asks(linked: Linked, first: int, mark: int) -> bool:
     while linked.word(opens) in linked.language.words["openers"]:  # "..., so what did Bella eat?"
         opens += 1
     led = opens > mark + 1  # ", you think that's from the prednisone?"
-    asks = _opens(linked, opens) or (led and linked.word(last) == "?")
+    whether = any(a == opens for a, _ in linked.cues.get("whether", ()))  # ", and I'm wondering if it is the food."
+    asks = _opens(linked, opens) or (led and (whether or linked.word(last) == "?"))
     return asks and (led or not _relative(linked, opens)) and _has_content(linked, opens, last)
 
 
@@ -158,7 +161,8 @@ def _hands_on(linked: Linked, first: int, last: int) -> bool:
 
 def _asks(linked: Linked, first: int, last: int, starts_at: int) -> bool:
     passed_on = any(first <= a and b <= last for a, b in linked.cues.get("asked_by", ()))
-    return linked.word(last - 1) == "?" or passed_on or _opens(linked, starts_at)
+    whether = starts_at > first and any(a == starts_at for a, _ in linked.cues.get("whether", ()))
+    return linked.word(last - 1) == "?" or passed_on or whether or _opens(linked, starts_at)
 
 
 def _opens(linked: Linked, index: int) -> bool:

@@ -438,17 +438,24 @@ def _is_condition(reader: Reader, tokens: Sequence[Token], place: tuple[int, int
 
 
 def _no_article(reader: Reader, tokens: Sequence[Token], place: tuple[int, int]) -> bool:
-    """Whether the word before a pet's name is none: "the weight of Peanut", "my Ivy", "... that Biscuit is"."""
-    index, count = place
+    """Whether the word before a pet's name is none: "the weight of Peanut", "my Ivy", "how much Biscuit ate"."""
+    index = place[0]
     lead, before = tokens[index - 1].text, tokens[index - 2].text if index > 1 else ""
-    following = tokens[index + count].text if index + count < len(tokens) else ""
     if lead == "of":
         return before not in reader.words["object_links"]
+    return lead in {"my", "our"} or (lead in {"that", "much"} and _goes_on_alone(reader, tokens, place))
+
+
+def _goes_on_alone(reader: Reader, tokens: Sequence[Token], place: tuple[int, int]) -> bool:
+    """Whether words follow a pet's name, and no other pet is named and no "he" said before: it is who is meant."""
+    index, count = place
     after = index + count
-    verb = following in reader.words["aux"] or (
-        after < len(tokens) and any(next(one.metrics.at(tokens, after), None) for one in reader.languages)
+    others = (at for at in range(len(tokens)) if not index <= at < after)
+    named = any(
+        reading.kind == "pet" for at in others for _, readings in reader.names.at(tokens, at) for reading in readings
     )
-    return lead in {"my", "our"} or (lead == "that" and verb)
+    pronoun = any(token.text in reader.words["pet_before"] for token in tokens[:index])
+    return after < len(tokens) and tokens[after].text[0].isalpha() and not named and not pronoun
 
 
 def _judged_for(tokens: Sequence[Token], end: int, cues: Spans) -> bool:

@@ -52,11 +52,9 @@ def helps(f: Facts) -> bool:
     """Whether a medicine is asked about for its good: "has it helped", "does it make him itch less"."""
     blamed = {i for span in f.linked.cues.get("cause", ()) for i in range(*span)}
     since = any(not blamed.intersection(range(*span)) for span in f.linked.cues.get("since", ()))
-    bad = (
-        f.metric is not None
-        and f.has("cause")
-        and spoken_direction(f.linked, f.metric) == tables.load().properties[f.metric.property].worse
-    )
+    way = None if f.metric is None else spoken_direction(f.linked, f.metric)
+    better = {"up": "down", "down": "up"}.get(tables.load().properties[f.metric.property].worse) if f.metric else None
+    bad = f.has("cause") and way in {"up", "down"} and way != better
     if f.has("helped") or (since and not bad):  # the "on" of "on account of" is no "since he is on it"
         return True
     if f.metric is None or not f.has("cause"):

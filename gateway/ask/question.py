@@ -78,6 +78,9 @@ _SUBJECT_KINDS: Mapping[str, tuple[str, ...]] = {
     "triage": ("sign", "tox"),
 }
 
+_SLEEPLESS = frozenset({"explain_change", "cause_check"})
+"""Intents in which too little rest at night is what the tracker measures as restless nights."""
+
 _EVENT_INTENTS = frozenset(
     {"explain_change", "trend", "cause_check", "compare_periods", "quantity", "event_when", "event_check"}
 )
@@ -211,7 +214,8 @@ def _metric(linked: Linked) -> MetricHit | None:
     if len(linked.targets("pet")) > 1:  # "who's the lazier one, going by rest?"
         other = [hit for hit in other if hit.direction is None] or other
     if other:
-        return next((hit for hit in other if hit.direction is not None and hit.property == other[0].property), other[0])
+        same = [hit for hit in other if hit.direction is not None and hit.property == other[0].property]
+        return same[-1] if len({hit.direction for hit in same}) > 1 else next(iter(same), other[0])
     special = [hit for hit in hits if hit.property in {"meals", "meal_time", "eat_rate"} or hit.direction is not None]
     return next(iter(special or hits), None)
 
@@ -228,12 +232,17 @@ def _as_eaten(linked: Linked, hits: list[MetricHit]) -> list[MetricHit]:
     sized = any(not way.startswith("weak_") and first not in places for first, _, way in linked.directions)
     hasty = any(token.text in linked.language.words["hurry"] for token in linked.tokens)
     ate = any(hit.property == "intake" for hit in hits) and not linked.has(*_BY_MEAL)
+    had = ate or (linked.has("how_much") and not linked.has(*_BY_MEAL, "when", "last"))
     found = []
     for hit in hits:
         rushed = hit.property == "eat_rate" and hit.direction == "up" and not hasty
         if rushed and (sized or linked.has("how_much")):
             found.append(replace(hit, property="intake", direction=None))
-        elif not (hit.property == "meals" and ate):
+        elif hit.property == "meals" and had:  # "what did he have for his meals"
+            found.append(replace(hit, property="intake"))
+        elif not (
+            hit.property == "refill" and ate and linked.has("why")
+        ):  # "why has he eaten less since it was put in his bowl"
             found.append(hit)
     return found
 
@@ -318,6 +327,8 @@ def _fill(
     pets = _pets(facts, household, intent, subjects)
     label, window = window_asked(facts, calendar, intent, metric, subjects)
     direction = direction_of(facts, intent, metric)
+    if (metric, direction) == ("rest", "down") and (label or "").startswith("NIGHT") and intent in _SLEEPLESS:
+        metric, direction = "restless", "up"  # "why won't he sleep at night"
     conservative = danger is not None and danger.conservative(intent)
     answer_class = (
         "conservative"

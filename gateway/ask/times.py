@@ -31,6 +31,9 @@ __all__ = ["Calendar", "TimeSpan", "read_times", "whole_month", "window_of"]
 _STATES = frozenset({"NOW", "NEXT", "NIGHT"})
 """Labels that name no stretch of time of their own."""
 
+_HABITUAL = {"ALL_DAY": "TODAY", "IN_THE_NIGHT": "LAST_NIGHT"}
+"""Expressions that mean the last such stretch, or every one of a habit ("he paces in the night")."""
+
 _DAYS_OF = {"day": 1, "week": 7, "month": 30, "year": 365}
 _LONGEST_DAYS = 3650
 """Ten years: the longest "last N days" a question may name; nobody's hub is older."""
@@ -64,8 +67,8 @@ class TimeSpan:
     """A time expression: tokens ``[first, last)``, its label and window.
 
     ``event`` names the stored event a symbolic window starts at; ``around`` holds for
-    "before/after the food change". ``night`` holds where the words also said night, ``all_day``
-    where they said "all day" and no date: today, or each day of a habit.
+    "before/after the food change". ``night`` holds where the words also said night, ``habit``
+    where they said "all day" or "in the night" and no date: the last one, or each one of a habit.
     """
 
     first: int
@@ -75,7 +78,7 @@ class TimeSpan:
     event: str | None = None
     around: bool = False
     night: bool = False
-    all_day: bool = False
+    habit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -492,10 +495,10 @@ def whole_month(tokens: Sequence[Token], words: TimeWords, calendar: Calendar) -
 
 def _fixed(reader: _Reader, index: int) -> TimeSpan | None:
     for count, readings in reader.words.fixed.at(reader.tokens, index):
-        label, all_day = readings[0].target, readings[0].target == "ALL_DAY"
-        label = "TODAY" if all_day else label
+        said = readings[0].target
+        label = _HABITUAL.get(said, said)
         window = window_of(label, reader.calendar)
-        return TimeSpan(index, index + count, label, window, night=label == "NIGHT", all_day=all_day)
+        return TimeSpan(index, index + count, label, window, night=label == "NIGHT", habit=said in _HABITUAL)
     return None
 
 
@@ -527,6 +530,6 @@ def read_times(tokens: Sequence[Token], words: TimeWords, calendar: Calendar) ->
         found.append(span)
         index = span.last
     assert all(one.last <= other.first for one, other in pairwise(found))
-    if any(not span.all_day and span.label not in _STATES for span in found):  # "all day yesterday"
-        found = [span for span in found if not span.all_day]
+    if any(not span.habit and span.label not in _STATES for span in found):  # "all day yesterday"
+        found = [span for span in found if not span.habit]
     return tuple(found)

@@ -56,7 +56,7 @@ def window_asked(
     if intent == "trend":  # "is he calmer now" is of these days
         dated = [span for span in dated if span.label != "NOW"]
     if intent in _HABITS and not _past_or_perfect(facts):  # "he scratches all day": each day, not today
-        dated = [span for span in dated if not span.all_day]
+        dated = [span for span in dated if not span.habit]
     asks_next = facts.has("due") or facts.linked.starts("when", within=1)
     if intent == "med_timing" and not dated and asks_next and not facts.linked.starts("how_much", within=2):
         return "NEXT", None
