@@ -208,7 +208,7 @@ def _narrowed(linked: Linked, first: int, last: int, starts_at: int) -> Linked:
     }
     cues |= {name: linked.cues[name] for name in _WHOSE if name in linked.cues}
     metrics = tuple(hit for hit in linked.metrics if first <= hit.first and hit.last <= last)
-    points = "why" in cues or not any(name in cues for name in _NOT_MEASURED)
+    points = "why" in cues or "cause" in cues or not any(name in cues for name in _NOT_MEASURED)
     told = linked.metrics if points else ()
     directions = tuple(way for way in linked.directions if first <= way[0] and way[1] <= last)
     firm = any(not way.startswith("weak_") for _, _, way in directions)

@@ -39,6 +39,11 @@ def _is_causal(f: Facts) -> bool:
     return _measured(f) and (f.has("line_up") or (blames and about)) and not asks_why
 
 
+def _said_up_or_down(f: Facts) -> bool:
+    """Whether a change is spoken of beside the measured word: "can it make him drink more", not "... make him thirsty"."""
+    return any(not way.startswith("weak_") for _, _, way in f.linked.directions)
+
+
 def _blames_food(f: Facts) -> bool:
     """Whether a food is blamed for something that nothing here measures ("upsetting his stomach")."""
     return (
@@ -459,7 +464,7 @@ RULES: tuple[Rule, ...] = (
             and f.starts("can", within=2)
             and not f.starts("when", within=1)
             and f.has("side_effect", "cause")
-            and not ((f.has("present_cause") or f.who.named) and _is_causal(f))
+            and not ((f.has("present_cause") or (f.who.named and _said_up_or_down(f))) and _is_causal(f))
         ),
     ),
     Rule("med_general", "med_safety", meds.med_in_general),

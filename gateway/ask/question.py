@@ -78,9 +78,6 @@ _SUBJECT_KINDS: Mapping[str, tuple[str, ...]] = {
     "triage": ("sign", "tox"),
 }
 
-_SLEEPLESS = frozenset({"explain_change", "cause_check"})
-"""Intents in which too little rest at night is what the tracker measures as restless nights."""
-
 _EVENT_INTENTS = frozenset(
     {"explain_change", "trend", "cause_check", "compare_periods", "quantity", "event_when", "event_check"}
 )
@@ -327,8 +324,6 @@ def _fill(
     pets = _pets(facts, household, intent, subjects)
     label, window = window_asked(facts, calendar, intent, metric, subjects)
     direction = direction_of(facts, intent, metric)
-    if (metric, direction) == ("rest", "down") and (label or "").startswith("NIGHT") and intent in _SLEEPLESS:
-        metric, direction = "restless", "up"  # "why won't he sleep at night"
     conservative = danger is not None and danger.conservative(intent)
     answer_class = (
         "conservative"
