@@ -11,7 +11,10 @@ from gateway.ask.direction import is_part_of
 from gateway.ask.linking import Linked, MetricHit
 from gateway.ask.subjects import Who
 
-__all__ = ["LEVELS", "Facts"]
+__all__ = ["FOODLIKE", "LEVELS", "Facts"]
+
+FOODLIKE = ("intake", "meals", "meal_time", "eat_rate")
+"""Properties whose words also describe foods and mealtimes."""
 
 LEVELS = frozenset({"weight", "heart_rate", "battery", "temperature"})
 """Properties with a value now."""
@@ -57,7 +60,9 @@ class Facts:
 
     @property
     def wh(self) -> bool:
-        return self.starts("why", "how_much", "when", "who", "which", "since_when", within=3)
+        verb = self.linked.word(self.linked.opens_at) in self.linked.language.words["aux"]
+        amount = self.starts("how_much", within=1 if verb else 3)  # "has the amount he eats gone down?" asks whether
+        return amount or self.starts("why", "when", "who", "which", "since_when", within=3)
 
     @property
     def what(self) -> bool:

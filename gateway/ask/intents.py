@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from gateway.ask import meds
 from gateway.ask.direction import against_past, spoken_direction
-from gateway.ask.facts_said import LEVELS, Facts
+from gateway.ask.facts_said import FOODLIKE, LEVELS, Facts
 from gateway.ontology import load as tables
 
 __all__ = ["RULES", "Rule", "decide"]
@@ -33,14 +33,14 @@ def _measured(f: Facts) -> bool:
 
 def _is_causal(f: Facts) -> bool:
     about = f.subject_food or f.subject_med or f.thing or f.mentions("place", "cond") or bool(f.linked.events)
-    about = about or f.has("current_food", "new_food", "food_noun")
+    about = about or f.has("current_food", "new_food") or (f.has("food_noun") and f.measured not in FOODLIKE)
     blames = f.has("cause") or (f.yes_no and f.has("why"))
     asks_why = f.starts("why", "when", within=2) and not (f.yes_no and about)  # "could Acme account for ..."
     return _measured(f) and (f.has("line_up") or (blames and about)) and not asks_why
 
 
 def _said_up_or_down(f: Facts) -> bool:
-    """Whether a change is spoken of beside the measured word: "can it make him drink more", not "... make him thirsty"."""
+    """Whether a change is said beside what is measured: "can it make him drink more", not "... make him thirsty"."""
     return any(not way.startswith("weak_") for _, _, way in f.linked.directions)
 
 
@@ -82,7 +82,7 @@ def _asks_contents(f: Facts) -> bool:
     lasting = f.has("since_when") or (f.has("how_long") and f.who.named)
     contain = f.has("contain") or (_stands_in(f) and (f.subject_food or (f.yes_no and _about_food(f))))
     moved = f.metric is not None and f.metric.direction is not None
-    dated = any(span.label not in {"NOW", "NEXT", "NIGHT", "RECENT"} for span in f.linked.times)
+    dated = any(span.label not in {"NOW", "NEXT", "NIGHT", "RECENT", "TODAY"} for span in f.linked.times)
     return named and contain and f.measured in {None, "intake"} and not (dated or lasting or moved)
 
 
@@ -159,9 +159,10 @@ def _around(f: Facts) -> bool:
 
 def _several_windows(f: Facts) -> bool:
     around = _around(f) and not f.has("start")
+    begun = f.starts("when", within=2) and f.has("start")  # "when did it start, this week or before?"
     return (
         _measured(f)
-        and not f.starts("why", within=2)
+        and not (f.starts("why", within=2) or begun)
         and (
             (f.windows >= 2 and f.has("periods", "most", "compare"))
             or around
@@ -247,7 +248,7 @@ def _looks_up(f: Facts) -> bool:
         return True
     if "med:vaccine" in f.linked.targets("med", "own_med") and not f.has("due"):
         return True
-    stayed = f.mentions("place") and f.has("stayed") and not f.yes_no
+    stayed = f.mentions("place") and f.has("stayed") and not f.yes_no and not (_measured(f) and f.has("cause"))
     return stayed or (f.has("record") and f.mentions("cond", "body") and bool(f.who.pets) and not _measured(f))
 
 
@@ -469,7 +470,9 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("med_general", "med_safety", meds.med_in_general),
     Rule("med_causes", "cause_check", lambda f: f.subject_med and f.who.named and _is_causal(f)),
-    Rule("med_onset", "onset", lambda f: f.subject_med and _asks_onset(f) and not meds.since_given(f)),
+    Rule(
+        "med_onset", "onset", lambda f: f.subject_med and _asks_onset(f) and not (meds.since_given(f) or f.has("last"))
+    ),
     Rule("vaccine_due", "med_timing", lambda f: f.subject_med and f.has("due") and not f.has("last")),
     Rule("med_next", "med_timing", meds.asks_next),
     Rule("look_up", "record_lookup", _looks_up),

@@ -14,7 +14,7 @@ from dataclasses import replace
 from gateway.ask import capability, safety
 from gateway.ask.asked import asking_sentence, is_yes_no, without_the_asker
 from gateway.ask.direction import direction_of
-from gateway.ask.facts_said import Facts
+from gateway.ask.facts_said import FOODLIKE, Facts
 from gateway.ask.intents import decide
 from gateway.ask.linking import Linked, MetricHit, Reader, link, reader_for
 from gateway.ask.subjects import Who, devices_in, new_or_old_food, own_foods_in, treated_for, who_is_asked
@@ -195,9 +195,6 @@ def _facts(linked: Linked, who: Who, household: Household, now_ms: int) -> Facts
     )
 
 
-_FOODLIKE = ("intake", "meals", "meal_time", "eat_rate")
-
-
 def _metric(linked: Linked) -> MetricHit | None:
     """What is measured: the first measured word, eating last.
 
@@ -207,7 +204,7 @@ def _metric(linked: Linked) -> MetricHit | None:
     hits = [hit for hit in linked.metrics if not _is_device_word(linked, hit)]
     hits = [hit for hit in hits if not hit.faint] or ([] if linked.targets("own_med", "med") else hits)
     hits = _as_eaten(linked, hits)
-    other = [hit for hit in hits if hit.property not in _FOODLIKE]
+    other = [hit for hit in hits if hit.property not in FOODLIKE]
     if len(linked.targets("pet")) > 1:  # "who's the lazier one, going by rest?"
         other = [hit for hit in other if hit.direction is None] or other
     if other:
@@ -314,7 +311,7 @@ def _fill(
         metric = None
     if intent == "too_heavy":
         metric = "weight"
-    if intent == "purchases" and metric in _FOODLIKE:
+    if intent == "purchases" and metric in FOODLIKE:
         metric = None
     if intent == "device_status" and metric not in {"battery", None} and not _shows_reading(facts):
         metric = None
