@@ -126,6 +126,23 @@ def test_a_condition_both_ruled_out_and_diagnosed_stays_a_candidate():
     assert len(found(*SWITCH, *disputed).chains) == 1
 
 
+def test_what_was_suspected_and_then_ruled_out_is_ruled_out():
+    suspected = link("pet:max", "diagnosed_with", "condition:food_allergy", 40, belief=0.3)
+    settled = found(*SWITCH, suspected, ("pet:max", "ruled_out", "condition:food_allergy", 60))
+    assert settled.chains == ()
+    assert reasons(settled) == {("food changed to new", "food allergy was ruled out")}
+
+
+def test_a_suspicion_after_the_denial_leaves_it_open():
+    again = link("pet:max", "diagnosed_with", "condition:food_allergy", 70, belief=0.3)
+    assert len(found(*SWITCH, again, ("pet:max", "ruled_out", "condition:food_allergy", 60)).chains) == 1
+
+
+def test_an_earlier_diagnosis_as_sure_as_the_denial_leaves_it_open():
+    sure = ("pet:max", "diagnosed_with", "condition:food_allergy", 40)
+    assert len(found(*SWITCH, sure, ("pet:max", "ruled_out", "condition:food_allergy", 60)).chains) == 1
+
+
 def test_a_doubtful_denial_does_not_take_a_candidate_away():
     doubtful = link("pet:max", "tolerates", "species:chicken", 50, belief=0.4)
     assert len(found(*SWITCH, doubtful).chains) == 1

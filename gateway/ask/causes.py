@@ -310,14 +310,16 @@ def _holds(link: Link) -> bool:
 def _denials(paths: _Paths, pet: Vertex) -> dict[str, Link]:
     """What is on file as tolerated or ruled out, by vertex name.
 
-    A condition that is also diagnosed is none of these: there the records disagree.
+    A condition that is also diagnosed, as surely or since then, is none of these: there the records
+    disagree. A suspicion that a later and surer record ruled out is settled.
     """
-    diagnosed = {link.edge.head for link in paths.of(pet, "diagnosed_with") if is_live(link)}
-    return {
-        link.edge.head.name: link
-        for link in paths.of(pet, "tolerates", "ruled_out")
-        if is_live(link) and link.belief > _DENIED and link.edge.head not in diagnosed
-    }
+    found: dict[str, Link] = {}
+    for link in paths.of(pet, "tolerates", "ruled_out"):
+        diagnosed = (one for one in paths.of(pet, "diagnosed_with") if one.edge.head == link.edge.head)
+        disputed = any(is_live(one) and (one.belief >= link.belief or _start(one) > _start(link)) for one in diagnosed)
+        if is_live(link) and link.belief > _DENIED and not disputed:
+            found[link.edge.head.name] = link
+    return found
 
 
 def _mistimed(search: _Search, what: str, changed_ms: int, link: Link) -> NearMiss:
