@@ -2,16 +2,21 @@
 
 Seeds are ids, chains are ids: no figure of the question can reach the ranking. The account
 of what happened (mass, certificate, cost, bound, near-misses) is kept for ``--explain``.
+
+Rivals are listed by how far the chain of each is believed as a whole. The mass of a walk that starts
+at the rivals themselves does not tell them apart: it grows with whatever else a cause is joined to,
+so that it put the longest leaflet first (DECISIONS 96).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gateway.ask.adjacency import LARGE_ERROR, LARGE_PAIRS, walkable_in
 from gateway.graph.adjacency import Graph, build, in_view
-from gateway.graph.assemble import Subgraph, assemble
+from gateway.graph.assemble import ChainTree, Subgraph, assemble
 from gateway.graph.communities import communities_within
 from gateway.graph.walk import Ranking, walk
 
@@ -25,11 +30,13 @@ if TYPE_CHECKING:
 __all__ = ["Connected", "connect", "household_view"]
 
 _SHOWN = 12
+_STEP = LARGE_ERROR
+"""What two walks must differ by to be told apart: no walk is further from the exact one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """The connected answer: chains in walk order, their trees' edges, and how it came about.
+    """The connected answer: chains, the best believed first, their trees' edges, and how it came about.
 
     One cause may reach the sign by several ingredients; those chains stand together.
     """
@@ -41,7 +48,7 @@ class Connected:
     account: tuple[str, ...]
 
     def by_cause(self) -> tuple[tuple[Chain, ...], ...]:
-        """The chains of each cause, causes in walk order."""
+        """The chains of each cause, causes in the order of their best chains."""
         grouped: dict[str, list[Chain]] = {}
         for chain in self.chains:
             grouped.setdefault(chain.cause.name, []).append(chain)
@@ -76,16 +83,49 @@ def connect(
     causes = {graph.id_of(chain.cause) for chain in chains}
     seeds = frozenset(vertex for vertex in (*anchors, *causes) if vertex is not None)
     if not chains or not seeds:
-        account = (f"household view: {graph.vertex_count} vertices, {graph.pair_count} pairs; no candidate, no tree",)
-        return Connected((), (), by_ref, (), account)
-    ranking = walk(graph, seeds, tol=LARGE_ERROR) if graph.pair_count >= LARGE_PAIRS else walk(graph, seeds)
+        nothing = f"household view: {graph.vertex_count} vertices, {graph.pair_count} pairs; no candidate, no tree"
+        return Connected((), (), by_ref, (), (nothing,))
+    ranking = _walked(graph, seeds)
     required = frozenset(vertex for vertex in anchors if vertex is not None)
     if len(required) < 2:
         return Connected((), (), by_ref, (), ("the pet or the sign is not in the household view; no tree",))
     subgraph = assemble(graph, ranking, required, chains)
-    chains = tuple(tree.chain for tree in subgraph.trees)
-    edges = tuple(dict.fromkeys(ref for tree in subgraph.trees for ref in tree.edges))
-    return Connected(chains, edges, by_ref, subgraph.near_misses, tuple(_account(graph, ranking, subgraph)))
+    trees = _listed(graph, subgraph.trees, sign)
+    edges = tuple(dict.fromkeys(ref for tree in trees for ref in tree.edges))
+    account = tuple(_account(graph, ranking, subgraph, trees))
+    return Connected(tuple(tree.chain for tree in trees), edges, by_ref, subgraph.near_misses, account)
+
+
+def _walked(graph: Graph, seeds: frozenset[int]) -> Ranking:
+    return walk(graph, seeds, tol=LARGE_ERROR) if graph.pair_count >= LARGE_PAIRS else walk(graph, seeds)
+
+
+def _listed(graph: Graph, trees: tuple[ChainTree, ...], sign: Vertex) -> tuple[ChainTree, ...]:
+    """The trees cause by cause: the cause first whose best chain is believed furthest, its best chain first.
+
+    Causes that are believed alike stand by how much of a walk from each ends at the sign: what is
+    said to do everything says less of each. Equals of that, too, stand by name.
+    """
+    best: dict[Vertex, float] = {}
+    for tree in trees:
+        best[tree.chain.cause] = max(best.get(tree.chain.cause, 0.0), tree.belief)
+    alike = Counter(best.values())
+    reach = {cause: _reach(graph, cause, sign) if alike[belief] > 1 else 0 for cause, belief in best.items()}
+
+    def place(tree: ChainTree) -> tuple[float, int, str, float, tuple[RecordRef, ...]]:
+        cause = tree.chain.cause
+        return (-best[cause], -reach[cause], cause.name, -tree.belief, tree.chain.links)
+
+    return tuple(sorted(trees, key=place))
+
+
+def _reach(graph: Graph, cause: Vertex, sign: Vertex) -> int:
+    """How much of a walk from the cause ends at the sign, in steps that every walk is exact to."""
+    start, end = graph.id_of(cause), graph.id_of(sign)
+    if start is None or end is None:
+        return 0
+    ranking = _walked(graph, frozenset({start}))
+    return round(float(ranking.mass[end]) / _STEP)
 
 
 def _by_ref(known: Known, refs: frozenset[RecordRef]) -> dict[RecordRef, Link]:
@@ -94,7 +134,7 @@ def _by_ref(known: Known, refs: frozenset[RecordRef]) -> dict[RecordRef, Link]:
     return {link.edge.ref: link for tail in tails for link in known.leaving(tail) if link.edge.ref in refs}
 
 
-def _account(graph: Graph, ranking: Ranking, subgraph: Subgraph) -> Iterable[str]:
+def _account(graph: Graph, ranking: Ranking, subgraph: Subgraph, trees: tuple[ChainTree, ...]) -> Iterable[str]:
     yield f"household view: {graph.vertex_count} vertices, {graph.pair_count} pairs"
     yield f"seeds: {', '.join(sorted(graph.names[seed] for seed in ranking.seeds))}"
     yield (
@@ -106,6 +146,8 @@ def _account(graph: Graph, ranking: Ranking, subgraph: Subgraph) -> Iterable[str
     yield f"tree: cost {subgraph.cost:.6g}, lower bound {subgraph.bound:.6g}, gap {100 * subgraph.gap:.2f} %"
     for ref in subgraph.edges:
         yield f"  {ref.key}"
+    for tree in trees:
+        yield f"chain: {tree.chain.cause.name} believed {tree.belief:.3g}, {len(tree.edges)} links"
     connected = [found for name in subgraph.vertices if (found := graph.id_of(name)) is not None]
     for group in communities_within(graph, connected):
         yield f"belong together: {', '.join(graph.names[found] for found in sorted(group))}"

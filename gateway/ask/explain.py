@@ -1,8 +1,8 @@
 """Why did it change? Typed, dated candidates first; the walk ranks and the tree connects.
 
 Every step of a chain is said with its own source and class; what joins them is the hub's own
-and is worded "may". Rivals are named side by side, in the order of the walk, never as "most
-likely". Where nothing on file changed, that is said slot by slot.
+and is worded "may". Rivals are named side by side, the one whose chain is believed further first,
+never as "most likely". Where nothing on file changed, that is said slot by slot.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ not fit.
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from typing import NamedTuple
@@ -47,11 +48,15 @@ _ASSEMBLE = object()  # whoever holds it may make a Subgraph: `assemble`, alone
 
 @dataclass(frozen=True, slots=True)
 class ChainTree:
-    """One candidate's tree: its chain, and the vertices and edges that connect it."""
+    """One candidate's tree: its chain, and the vertices and edges that connect it.
+
+    ``belief`` is the product of its edges' beliefs: how far the chain is believed as a whole.
+    """
 
     chain: Chain
     vertices: tuple[Vertex, ...]
     edges: tuple[RecordRef, ...]
+    belief: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +70,7 @@ class Subgraph:
     edges : tuple of RecordRef
         The chains' edges, in the order of `trees`, then the context's.
     trees : tuple of ChainTree
-        One a connected chain, by the walk rank of its cause: the order in which rivals are
-        listed, which says nothing about likelihood.
+        One a connected chain, by the walk rank of its cause, which says nothing about likelihood.
     context : tuple of RecordRef
         The edges that joined beyond the chains, by rank of the vertex they bring.
     unconnected : tuple of Vertex
@@ -216,7 +220,9 @@ def _chain_trees(
         taken = {order[index] for index in tree.edges}
         core.update((entry, refs[entry]) for entry in order if entry in taken)
         edges = tuple(refs[entry] for entry in order if entry in taken)
-        made = ChainTree(chain, tuple(graph.vertex(ids[index]) for index in tree.vertices), edges)
+        # in order of size, so that equal beliefs give the same product in whatever order they stand
+        belief = math.prod(sorted(float(graph.belief[entry]) for entry in order if entry in taken))
+        made = ChainTree(chain, tuple(graph.vertex(ids[index]) for index in tree.vertices), edges, belief)
         trees.append(((-float(ranking.mass[cause]), chain.cause.name), made))
     listed = tuple(tree for _, tree in sorted(trees, key=lambda pair: pair[0]))
     return _Union(listed, core, tuple(misses))
