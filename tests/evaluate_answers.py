@@ -22,15 +22,17 @@ from pathlib import Path
 from tests.evaluate.ablate import VARIANTS, without
 from tests.evaluate.asked import answers
 from tests.evaluate.book import Book
-from tests.evaluate.cases import World, write_cases
+from tests.evaluate.cases import BUDGET, TIGHT, World, write_cases
 from tests.evaluate.mutate import Caught, spoiled
 from tests.evaluate.score import Score, retrieved
+from tests.evaluate.stories import RIVALS
 from tests.evaluate.table import (
     Stack,
     ablation_table,
     grid_lines,
     main_table,
     mutation_table,
+    order_table,
     read_stack,
     readme_lines,
     stack_lines,
@@ -40,7 +42,7 @@ from tests.evaluate.table import (
 from tests.evaluate.worlds import HALVES, worlds
 
 ROOT = Path(__file__).resolve().parents[1]
-HOUSEHOLDS, SEED = 320, 2026
+HOUSEHOLDS, SEED = 384, 2026
 STACK_HOURS = 4
 
 
@@ -104,6 +106,8 @@ def _ablate(world: World, found: Part) -> None:
         with without(name):
             for question, answer in answers(asking):
                 score.add_causes(question, answer)
+            for question, answer in answers(asking, budget=TIGHT):
+                score.add_tight(question, answer)
 
 
 def asked_of(half: str, options: argparse.Namespace, folder: Path, *, ablate: bool) -> Part:
@@ -117,10 +121,16 @@ def asked_of(half: str, options: argparse.Namespace, folder: Path, *, ablate: bo
         ]
         for run in runs:
             whole.join(run.result())
-    whole.drawn.sort(key=lambda world: (int(world.id.rpartition("-")[2]), world.id.partition("-")[0] != "pair_with"))
+    whole.drawn.sort(key=_place)
     took = time.perf_counter() - began
     say(f"{half}: {len(whole.drawn)} households, {whole.score.answers} questions asked and checked in {took:.0f} s")
     return whole
+
+
+def _place(world: World) -> tuple[int, int]:
+    """Where a household stands in the order drawn: rivals come before the draw of their number, a pair's twin last."""
+    kind = world.id.partition("-")[0]
+    return int(world.id.rpartition("-")[2]), 0 if kind in RIVALS else 2 if kind == "pair_without" else 1
 
 
 def stack_of(folder: Path, drawn: list[World], hits: dict[str, bool], told: Path | None) -> Stack:
@@ -176,15 +186,29 @@ def report(
         "",
         *mutation_table(caught),
         "",
+        *_taken_away(ablation),
+    ]
+    grid = grid_lines(stack)
+    head = "### The stack's grid on the development half: the best row of each way to cut and to rewrite"
+    return [*lines, "", head, "", *grid] if grid else lines
+
+
+def _taken_away(ablation: dict[str, Score]) -> list[str]:
+    """Both tables of what each part buys."""
+    return [
         "### One part taken away",
         "",
         "Only questions that ask for a cause; everything else as built.",
         "",
         *ablation_table(ablation),
+        "",
+        (
+            "What stands first and what is told, of the questions why something changed whose cause is on file, "
+            f"at {BUDGET} tokens and at {TIGHT}:"
+        ),
+        "",
+        *order_table(ablation),
     ]
-    grid = grid_lines(stack)
-    head = "### The stack's grid on the development half: the best row of each way to cut and to rewrite"
-    return [*lines, "", head, "", *grid] if grid else lines
 
 
 def publish(lines: list[str], readme: list[str]) -> None:
@@ -204,18 +228,21 @@ def main() -> None:
     parser.add_argument(
         "--development", action="store_true", help="score the development half instead, with every miss"
     )
+    parser.add_argument("--ablate", action="store_true", help="with --development: take each part away, too")
     parser.add_argument("--stack-json", type=Path, help="what an earlier run of the stack wrote, instead of running it")
     parser.add_argument("--stack-households", type=int, help="compare with the stack on the first so many only")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="scentwalk-evaluate-") as name:
         folder = Path(name)
         if options.development:
-            whole = asked_of("development", options, folder, ablate=False)
+            whole = asked_of("development", options, folder, ablate=options.ablate)
             score, caught = whole.score, whole.caught
             for figure, asked, what in score.misses:
                 say(f"{figure}: {asked}: {what}")
             say("\n".join([*main_table(score, read_stack(folder, (), {}, "not asked")), "", *mutation_table(caught)]))
             not_caught(caught)
+            if options.ablate:
+                say("\n".join(_taken_away(whole.ablation)))
             return
         whole = asked_of("published", options, folder, ablate=True)
         score, caught, ablation = whole.score, whole.caught, whole.ablation

@@ -5,20 +5,27 @@ from __future__ import annotations
 import ast
 import random
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
 
+from gateway.ask.onfile import OnFile
+from gateway.store import Snapshot
+from tests.evaluate.ablate import VARIANTS, without
 from tests.evaluate.asked import answers
 from tests.evaluate.book import Book
-from tests.evaluate.cases import Cover, Fact, Span, covered, read_cases, write_cases
+from tests.evaluate.cases import TIGHT, Cover, Fact, Question, Span, Truth, covered, read_cases, write_cases
+from tests.evaluate.home import Home
 from tests.evaluate.mutate import MUTATIONS, spoiled
 from tests.evaluate.phrases import DEVELOPMENT, PUBLISHED
 from tests.evaluate.refigure import Day, compare_again
 from tests.evaluate.replay import replay
-from tests.evaluate.score import Score, wilson
+from tests.evaluate.score import Score, causes_in_order, first_chain, wilson
+from tests.evaluate.stories import RIVALS
+from tests.evaluate.table import order_table
 from tests.evaluate.worlds import worlds
 
 FOLDER = Path(__file__).parent / "evaluate"
@@ -31,6 +38,16 @@ def homes(tmp_path_factory):
     """Some development households with every answer, asked once for all tests."""
     folder = tmp_path_factory.mktemp("evaluate")
     return [(world, list(answers(world))) for world in worlds("development", HOUSEHOLDS, 7, folder)]
+
+
+@pytest.fixture(scope="module")
+def rivals(tmp_path_factory):
+    """A household of every kind with rivals, and its answers."""
+    folder = tmp_path_factory.mktemp("rivals")
+    every = worlds("development", 2 * len(RIVALS), 11, folder, rival_every=2)
+    drawn = [world for world in every if world.kind in RIVALS]
+    assert {world.kind for world in drawn} == RIVALS.keys()
+    return [(world, list(answers(world))) for world in drawn]
 
 
 def imported(path: Path) -> set[str]:
@@ -64,6 +81,124 @@ def test_everything_an_answer_says_is_recomputed_from_the_records_it_cites(homes
         problems += [(question.text, found) for question, answer in asked for found in replay(answer, book)]
         book.close()
     assert problems == []
+
+
+def test_what_is_said_of_rivals_is_recomputed_too(rivals):
+    problems = []
+    for world, asked in rivals:
+        book = Book(Path(world.db_path))
+        problems += [(question.text, found) for question, answer in asked for found in replay(answer, book)]
+        book.close()
+    assert problems == []
+
+
+def test_a_connection_with_a_cause_of_which_it_joins_nothing_is_a_false_link(rivals):
+    seen = 0
+    for world, asked in rivals:
+        book = Book(Path(world.db_path))
+        for _, answer in asked:
+            for claim in (claim for claim in answer["claims"] if claim["class"] == "CONNECTION"):
+                kept, others = claim["about"], {name for other in answer["claims"] for name in other["about"][1:2]}
+                for name in others - {
+                    *kept,
+                    *(n for c in answer["claims"] if c["id"] in claim["joins"] for n in c["about"]),
+                }:
+                    claim["about"] = [*kept[:2], name]
+                    assert any(problem.what == "link" for problem in replay(answer, book)), (answer["question"], name)
+                    seen += 1
+                claim["about"] = kept
+        book.close()
+    assert seen > 0
+
+
+# --- rivals, and parts taken away ------------------------------------------------------------------
+
+
+def test_households_with_rivals_come_between_the_others_and_change_none_of_them(tmp_path):
+    with_rivals = list(worlds("development", 14, 5, tmp_path))
+    others = [world for world in with_rivals if world.kind not in RIVALS]
+    assert others == list(worlds("development", len(others), 5, tmp_path, rival_every=10**9))
+    assert len(with_rivals) - len(others) == 14 // 6
+
+
+def test_both_sides_of_a_story_of_rivals_come_true_the_better_documented_one_more_often(tmp_path):
+    """The hidden cause is drawn first, by what is known of its frequency; records follow from it."""
+    true = Counter()
+    for seed in range(60):
+        home = Home(random.Random(seed), tmp_path, "two_new_foods-x-1-0")
+        true[RIVALS["two_new_foods"](home).trigger[0] in ("beef", "chicken", "wheat")] += 1
+    assert true[True] > true[False] > 0
+
+
+def test_belief_taken_away_leaves_only_what_is_said_and_what_is_not(rivals):
+    seen = set()
+    for world, asked in rivals:
+        with Snapshot(Path(world.db_path)) as reader, without("belief off"):
+            links = OnFile(reader, asked[0][0].now_ms).everything()
+        seen |= {link.belief for link in links}
+        for link in links:
+            said = any(piece.mass.true > 0.0 for piece in link.evidence)
+            assert (link.belief, link.refuted) == ((1.0, False) if said else (0.0, link.refuted))
+    assert 1.0 in seen <= {0.0, 1.0}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_part_that_is_taken_away_is_gone_from_the_answers_and_comes_back(name, rivals):
+    """What a part decides differs somewhere in the answer or in the account of how it came about."""
+    told = [(answer["claims"], answer["chain"], answer["near_misses"]) for _, asked in rivals for _, answer in asked]
+    with without(name):
+        taken = [list(answers(world)) for world, _ in rivals]
+    changed = [(answer["claims"], answer["chain"], answer["near_misses"]) for asked in taken for _, answer in asked]
+    assert (changed == told) == (name == "as built")
+    again = [answer for world, _ in rivals for _, answer in answers(world)]
+    assert [(answer["claims"], answer["chain"], answer["near_misses"]) for answer in again] == told
+
+
+def asked_why(*named, chain=()):
+    """A question whose cause is ``food:a``, and an answer that names these in this order."""
+    fact = Fact("f", ("log:x",), "edge:food:a|contains|species:beef|-", ())
+    question = Question("q", "why scratch up", "Why?", "max", 0, (fact,), Truth(causes=("food:a",), asks_cause=True))
+    claims = [
+        {"id": f"c{n}", "kind": "food_change", "class": "RECORDED", "about": ["pet:max", cause], "refs": []}
+        for n, cause in enumerate(named)
+    ]
+    return question, {"claims": claims, "chain": list(chain), "notices": []}
+
+
+def test_what_stands_first_is_counted_and_a_coin_only_where_a_false_cause_is_named_too():
+    score = Score()
+    for named in (("food:a",), ("food:a", "food:b"), ("food:b", "food:a"), ("food:b",), ()):
+        score.add_tight(*asked_why(*named))
+    assert (score.shares["t first cause"].right, score.shares["t first cause"].of) == (2, 5)
+    assert (score.shares["t first of rivals"].right, score.shares["t first of rivals"].of) == (1, 2)
+    assert (score.shares["t named are true"].right, score.shares["t named are true"].of) == (3, 6)
+    assert causes_in_order(asked_why("food:b", "food:a")[1]) == ("food:b", "food:a")
+
+
+def test_the_first_chain_ends_at_the_first_sign_and_is_true_where_all_its_links_are():
+    beef = "edge:food:a|contains|species:beef|-"
+    pork = ("edge:food:a|contains|species:pork|-", "edge:species:pork|may_cause[dog]|sign:itch|-")
+    question, answer = asked_why("food:a", chain=(beef, *pork))
+    assert first_chain(answer) == (beef, *pork)
+    ends = "edge:condition:x|has_sign[dog]|sign:itch|-"
+    question, answer = asked_why("food:a", chain=(beef, ends, *pork))
+    assert first_chain(answer) == (beef, ends)
+    score = Score()
+    score.add_tight(question, answer)
+    assert (score.shares["t first chain"].right, score.shares["t first chain"].of) == (0, 1)
+    score.add_tight(replace(question, truth=Truth(causes=("food:a",), also=(ends,))), answer)
+    assert (score.shares["t first chain"].right, score.shares["t first chain"].of) == (1, 2)
+
+
+def test_a_tight_budget_is_kept_and_has_its_own_table(rivals):
+    world, _ = rivals[0]
+    scores = {"as built": Score()}
+    for question, answer in answers(world, budget=TIGHT):
+        assert answer["budget"]["limit"] == TIGHT
+        scores["as built"].add_tight(question, answer)
+    lines = order_table(scores)
+    assert len(lines) == 3
+    assert f"{TIGHT} tokens" in lines[0]
 
 
 def test_a_weekend_on_which_nothing_is_usual_gives_no_comparison():

@@ -112,8 +112,11 @@ def _with_links(change: Callable[[Link], Link | None], *, hypotheses: bool = Tru
 
 
 def _equal(link: Link) -> Link:
-    """Every believed link is believed fully: one hearsay counts like three agreeing witnesses."""
-    return replace(link, belief=1.0) if link.belief > 0.0 and not link.refuted else link
+    """What anybody says for a link is believed fully and what speaks against it is not weighed: one hearsay
+    counts like three agreeing witnesses, and like one whom two others deny.
+    """
+    said = any(piece.mass.true > 0.0 for piece in link.evidence)
+    return replace(link, belief=1.0, conflict=0.0, refuted=False) if said else link
 
 
 def _open(link: Link) -> Link | None:

@@ -13,8 +13,8 @@ from tests.evaluate.cases import BUDGET, Question, World
 __all__ = ["answers"]
 
 
-def answers(world: World) -> Iterator[tuple[Question, dict]]:
-    """Each question with its answer, within the budget both sides have."""
+def answers(world: World, *, budget: int = BUDGET) -> Iterator[tuple[Question, dict]]:
+    """Each question with its answer; the budget is that both sides have, unless another one is asked for."""
     with Snapshot(Path(world.db_path)) as reader:
         for question in world.questions:
-            yield question, answer_json(ask(question.text, reader, now_ms=question.now_ms, budget=BUDGET))
+            yield question, answer_json(ask(question.text, reader, now_ms=question.now_ms, budget=budget))

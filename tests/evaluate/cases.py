@@ -15,6 +15,7 @@ from pathlib import Path
 
 __all__ = [
     "BUDGET",
+    "TIGHT",
     "Cover",
     "Document",
     "Fact",
@@ -31,6 +32,9 @@ __all__ = [
 
 BUDGET = 600
 """Units of ceil(UTF-8 bytes / 4) that either side may spend on a question."""
+
+TIGHT = 200
+"""A third of it: room for the sources of one cause and not of two, so that their order decides what is told."""
 
 
 def tokens(text: str) -> int:
@@ -88,13 +92,14 @@ class Truth:
     """What a right answer says, known from the hidden causes.
 
     Empty fields are not asked of this question. ``causes`` are the vertices of the true causes,
-    ``never`` those that must not be named (refuted, another pet's, ...); ``asks_cause`` marks a
+    ``also`` links that are true beside those of the facts, ``never`` those that must not be named (refuted, another pet's, ...); ``asks_cause`` marks a
     question that a cause may be named to, so that an empty ``causes`` means "none". ``slot`` and
     ``device`` are what must be named as missing: acceptable slots, and the device kind that would
     have known. ``premise`` is the direction the records show against the one asked.
     """
 
     causes: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
     asks_cause: bool = False
     verdict: str = ""

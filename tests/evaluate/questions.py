@@ -80,6 +80,7 @@ def _own(asker: _Asker) -> None:
         return
     truth = Truth(
         causes=tuple(cause.vertex for cause in story.causes),
+        also=tuple(link for cause in story.causes for link in cause.also),
         never=tuple(story.never),
         asks_cause=True,
         verdict=story.verdict,

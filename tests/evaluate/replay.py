@@ -192,7 +192,10 @@ def _connection(case: _Case, answer: dict, known: set[str]) -> Found:
         yield "link", "joins claims that are not there"
     pet, sign, *causes = claim["about"]
     edges = [edge for ref in answer["chain"] if (edge := book.edge(ref)) is not None and book.supported(ref)]
+    told = {name for other in answer["claims"] if other["id"] in claim["joins"] for name in other["about"]}
     for cause in causes:
+        if cause not in told:
+            yield "link", f"no claim it joins is about {cause}"
         if not any({pet, cause} == {tail, head} for tail, _, head in edges):
             yield "link", f"no link of the chain joins {pet} and {cause}"
         elif not _reached(edges, cause, sign, without=pet):

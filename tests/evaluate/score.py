@@ -18,7 +18,17 @@ from tests.evaluate.book import Book
 from tests.evaluate.cases import Question
 from tests.evaluate.replay import Problem, replay
 
-__all__ = ["Score", "Share", "abstained", "causes_named", "retrieved", "wilson"]
+__all__ = [
+    "Score",
+    "Share",
+    "abstained",
+    "causes_in_order",
+    "causes_named",
+    "first_chain",
+    "retrieved",
+    "sources_told",
+    "wilson",
+]
 
 _CITED = frozenset({"MEASURED", "RECORDED", "REFERENCE"})
 _SPOILS_CITATION = ("unresolved", "misattributed", "stale")
@@ -74,15 +84,33 @@ def retrieved(question: Question, answer: dict, *, visible: bool = False) -> boo
     return all(cited.intersection(fact.records) or (fact.edge and fact.edge in chain) for fact in question.facts)
 
 
-def causes_named(answer: dict) -> set[str]:
-    """Vertices an answer offers as causes: those it connects, and those whose change it tells."""
-    named = set()
+def causes_in_order(answer: dict) -> tuple[str, ...]:
+    """Vertices an answer offers as causes, as they are read: those whose change it tells, and those it connects."""
+    named: list[str] = []
     for claim in answer["claims"]:
         if claim["class"] == "CONNECTION":
-            named.update(claim["about"][2:])
+            named += claim["about"][2:]
         elif claim["kind"].endswith("_change"):
-            named.update(claim["about"][1:2])
-    return named
+            named += claim["about"][1:2]
+    return tuple(dict.fromkeys(named))
+
+
+def causes_named(answer: dict) -> set[str]:
+    """The same without their order."""
+    return set(causes_in_order(answer))
+
+
+def sources_told(answer: dict) -> list[tuple[str, str]]:
+    """(tail, head) of each link that a told claim quotes a label or a source for."""
+    claims = (claim for claim in answer["claims"] if claim["class"] == "REFERENCE" and len(claim["about"]) == 2)
+    return [tuple(claim["about"]) for claim in claims if claim["kind"] != "label_lists_none"]
+
+
+def first_chain(answer: dict) -> tuple[str, ...]:
+    """The links of the chain an answer gives first: from the pet up to the first that ends in a sign."""
+    chain = answer["chain"]
+    ends = [place for place, edge in enumerate(chain) if edge.split("|")[2].startswith("sign:")]
+    return tuple(chain[: ends[0] + 1]) if ends else ()
 
 
 def abstained(answer: dict) -> bool:
@@ -131,10 +159,38 @@ class Score:
             self.shares[name].of += share.of
 
     def add_causes(self, question: Question, answer: dict) -> None:
-        """Count only what was retrieved and which causes were named."""
+        """Count only what was retrieved, which causes were named, and in which order."""
         self.answers += 1
         self._retrieval(question, answer)
         self._causes(question, answer)
+        self._order(question, answer, "o")
+
+    def add_tight(self, question: Question, answer: dict) -> None:
+        """Count what an answer of few words still tells of the true cause."""
+        self._order(question, answer, "t")
+
+    def _order(self, question: Question, answer: dict, budget: str) -> None:
+        """What stands first, where a cause was asked for and the owner named none himself.
+
+        Two figures look only at answers that name a true cause beside one that is none: there the
+        order says something, and a coin would be right in every second one. Whose sources are told
+        in such an answer is what the order decides where there is little room.
+        """
+        true, named = set(question.truth.causes), causes_in_order(answer)
+        if not true or not question.kind.startswith("why "):
+            return
+        links = {*question.truth.also, *(fact.edge for fact in question.facts)}
+        self.shares[f"{budget} first cause"].add(bool(named) and named[0] in true)
+        for cause in named:
+            self.shares[f"{budget} named are true"].add(cause in true)
+        first = first_chain(answer)
+        if len(answer["chain"]) > len(first):
+            self.shares[f"{budget} first chain"].add(links.issuperset(first))
+        if true.intersection(named) and not true.issuperset(named):
+            self.shares[f"{budget} first of rivals"].add(named[0] in true)
+            ends = {(tail, head) for tail, _, head, _ in (link.partition(":")[2].split("|") for link in links if link)}
+            for told in sources_told(answer):
+                self.shares[f"{budget} sources are true"].add(told in ends)
 
     # -- (a) --------------------------------------------------------------------------------------
 

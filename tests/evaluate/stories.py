@@ -14,10 +14,11 @@ from tests.evaluate.cases import Fact
 from tests.evaluate.draws import BOOKS, DOG_TRIGGERS
 from tests.evaluate.home import HISTORY_DAYS, Home, Made, Resident
 
-__all__ = ["KINDS", "Cause", "Story"]
+__all__ = ["KINDS", "RIVALS", "Cause", "Story"]
 
 FLEA_SENTENCE = "Flea treatment prevents flea allergy and flea infestation in dogs and cats while it lasts"
 FLEA_SIGN = "Flea allergy in dogs and cats shows as itching"
+_INFESTED = "edge:condition:flea_infestation|has_sign[{host}]|sign:itch|-"
 FLEA_CAUSE = "Fleas may cause flea allergy in dogs and cats."
 KENNEL_SENTENCE = "Boarding kennels can carry fleas and kennel cough."
 VISITOR_SENTENCE = "Visiting dogs can carry fleas and kennel cough."
@@ -50,11 +51,15 @@ SIDE_EFFECTS = {  # medicine vertex: (property, hosts, log words, the sentence, 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A true cause: its vertex, what an owner calls it, and its facts once the home is written."""
+    """A true cause: its vertex, what an owner calls it, and its facts once the home is written.
+
+    ``also`` are links that are as true and not asked for: fleas make an allergy, an infestation, or both.
+    """
 
     vertex: str
     words: str
     facts: Callable[[], tuple[Fact, ...]]
+    also: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -87,6 +92,8 @@ class Story:
 
 
 KINDS: dict[str, Callable[[Home], Story]] = {}
+RIVALS: dict[str, Callable[[Home], Story]] = {}
+"""Kinds with two candidates on file of which one is true: what belief and hub damping are for."""
 
 
 def _kind(tell: Callable[[Home], Story]) -> Callable[[Home], Story]:
@@ -369,7 +376,15 @@ def side_effect(home: Home) -> Story:
     _old_food(story)
     what = rng.choice(words)
     at_ms = home.log(story.pet, what, _before(story, 1, 6))
-    pet, host = story.pet, story.pet.species
+    _by_medicine(story, med, what, at_ms, sentence, sign=sign)
+    return story
+
+
+def _by_medicine(
+    story: Story, med: str, what: str, at_ms: int, sentence: str, *, sign: str = "sign:appetite_loss"
+) -> None:
+    """A medicine's side effect as a true cause."""
+    home, pet, prop, host = story.home, story.pet, story.prop, story.pet.species
     relation = "treated_with" if med == "med:vaccine" else "takes"
 
     def facts() -> tuple[Fact, ...]:
@@ -381,11 +396,10 @@ def side_effect(home: Home) -> Story:
 
     story.causes.append(Cause(med, f"the {what}", facts))
     story.blamed.append((med, f"the {what}"))
-    return story
 
 
-def _lapse(story: Story) -> None:
-    """A flea treatment that ran out before the onset; a true cause."""
+def _lapse(story: Story, *, true: bool = True) -> None:
+    """A flea treatment that ran out before the onset; a true cause unless told otherwise."""
     home, pet, host = story.home, story.pet, story.pet.species
     back = _before(story, 1, 10) + 30
     at_ms = home.log(pet, "flea treatment", back)
@@ -399,7 +413,9 @@ def _lapse(story: Story) -> None:
         )
 
     story.has.add("fleas")
-    story.causes.append(Cause("med:flea_treatment", "the flea treatment running out", facts))
+    if true:
+        also = (f"edge:med:flea_treatment|prevents[{host}]|condition:flea_infestation|-", _INFESTED.format(host=host))
+        story.causes.append(Cause("med:flea_treatment", "the flea treatment running out", facts, also))
 
 
 @_kind
@@ -427,22 +443,28 @@ def renewed_protection(home: Home) -> Story:
     return story
 
 
-def _stay(story: Story) -> None:
-    """A stay at the boarding kennel before the onset; a true cause."""
+def _stay(story: Story, *, agent: str = "flea", sentence: str = KENNEL_SENTENCE) -> None:
+    """A stay at the boarding kennel before the onset; a true cause by what was met there, none without an agent."""
     home, pet, host = story.home, story.pet, story.pet.species
     what = home.rng.choice((f"boarding at {home.place}", f"kennel stay at {home.place}", f"boarded at {home.place}"))
     at_ms = home.log(pet, what, _before(story, 3, 9), every="3d")
+
+    if not agent:
+        return
+    condition, causing, showing = _ITCHING[agent]
 
     def facts() -> tuple[Fact, ...]:
         return (
             home.figure_fact(pet, "scratch"),
             home.logged_fact(pet, what, f"edge:pet:{pet.id}|was_at|place:lodge|{at_ms}"),
-            home.said_fact(KENNEL_SENTENCE, "edge:place:boarding_kennel|has_agent|agent:flea|-"),
-            home.said_fact(FLEA_CAUSE, f"edge:agent:flea|may_cause[{host}]|condition:flea_allergy|-"),
-            home.said_fact(FLEA_SIGN, f"edge:condition:flea_allergy|has_sign[{host}]|sign:itch|-"),
+            home.said_fact(sentence, f"edge:place:boarding_kennel|has_agent|agent:{agent}|-"),
+            home.said_fact(causing, f"edge:agent:{agent}|may_cause[{host}]|condition:{condition}|-"),
+            home.said_fact(showing, f"edge:condition:{condition}|has_sign[{host}]|sign:itch|-"),
         )
 
-    story.causes.append(Cause("place:lodge", f"the stay at {home.place}", facts))
+    infested = f"edge:agent:flea|may_cause[{host}]|condition:flea_infestation|-", _INFESTED.format(host=host)
+    also = infested if agent == "flea" else ()
+    story.causes.append(Cause("place:lodge", f"the stay at {home.place}", facts, also))
     story.blamed.append(("place:lodge", f"the stay at {home.place}"))
 
 
@@ -687,6 +709,218 @@ def richer_food(home: Home) -> Story:
     made = home.food("dried ostrich", kcal=round(rich))
     home.feed(story.pet, made, story.onset, hour=1)
     story.foods += [lean, made]
+    return story
+
+
+# --- rivals of unequal evidence -----------------------------------------------------------------------
+
+# Each hidden cause is drawn first, by what is known of its frequency; then the records are drawn from it.
+# A record is right as often as its kind is, so the better one of two is the true one more often, not always.
+
+FOUND_IN_100 = {  # of 100 animals with a diagnosed food allergy (Mueller, Olivry & Prelaud 2016)
+    "dog": {"beef": 34, "chicken": 15, "wheat": 13, "soy": 6, "lamb": 5, "egg": 4},
+    "cat": {"beef": 18, "chicken": 5, "lamb": 3},
+}
+_COMMON = {"dog": ("beef", "chicken", "wheat"), "cat": ("beef", "chicken")}  # as the shipped guide has it
+_LESS = {"dog": ("soy", "lamb", "egg"), "cat": ("lamb",)}
+_LESS_COMMON = {
+    "dog": "Soy, lamb, egg and maize are less commonly reported triggers in dogs with a diagnosed food allergy.",
+    "cat": "Lamb is a less commonly reported trigger in cats with a diagnosed food allergy.",
+}
+_FOWL = 7
+"""Species that "poultry" may be: chicken, turkey, duck, goose, quail, pheasant, guinea fowl."""
+_BOOK_IS_RIGHT = 0.8
+_LEAFLET = (
+    "Furosemide can have the side effect of vomiting, loose stools, thirst, poor appetite, restlessness, itching, "
+    "coughing, weight loss, limping and seizures in dogs and cats."
+)
+_LEAFLET_SIGNS, _ANTIBIOTIC_SIGNS = 10, 3
+_CARRIED = "Boarding kennels can carry fleas, ticks, mange mites, ear mites, worms and kennel cough."
+_CARRIED_AGENTS = 6
+_ITCHING = {  # agents of those six that the shipped guide joins to itching: (condition, the two sentences)
+    "flea": ("flea_allergy", FLEA_CAUSE, FLEA_SIGN),
+    "mange_mite": (
+        "mange",
+        "Mange mites may cause mange in dogs and cats.",
+        "Mange in dogs and cats shows as itching",
+    ),
+}
+
+
+def _rival(tell: Callable[[Home], Story]) -> Callable[[Home], Story]:
+    RIVALS[tell.__name__] = tell
+    return tell
+
+
+def _drawn(story: Story, weights: dict[str, float]) -> str:
+    """The hidden cause: one of the keys, by its weight."""
+    return story.home.rng.choices(list(weights), list(weights.values()))[0]
+
+
+def _fed(story: Story, *listed: str, back: int) -> Made:
+    """Another food put into the bowl; whether it is a cause is not said."""
+    made = story.home.food(*listed)
+    story.home.feed(story.pet, made, back)
+    story.foods.append(made)
+    return made
+
+
+def _by_food(
+    story: Story, made: Made, what: str, *, words: str, sentence: str = "", relation: str = "contains"
+) -> None:
+    """The food as the true cause, by one ingredient of its label."""
+    story.trigger = (what, what.capitalize(), f"species:{what}")
+    host = story.pet.species
+    common = f"{what.capitalize()} is a commonly reported trigger in {host}s with a diagnosed food allergy."
+    said = sentence or (common if what in _COMMON[host] else _LESS_COMMON[host])
+    story.causes.append(_food_cause(story, made, said, words=words, relation=relation))
+    story.blamed.append((f"food:{made.id}", made.name))
+
+
+def _common_and_less(story: Story) -> tuple[list[str], str]:
+    """A common trigger of this host and a less common one, in any order, and which of them this pet cannot take."""
+    home, host = story.home, story.pet.species
+    if host == "cat":  # the shipped guide names lamb for dogs alone
+        home.book("Skin and food", [f"What is in the bowl is asked first. {_LESS_COMMON[host]}"])
+    both = [home.rng.choice(_COMMON[host]), home.rng.choice(_LESS[host])]
+    true = _drawn(story, {what: FOUND_IN_100[host][what] for what in both})
+    return home.rng.sample(both, 2), true
+
+
+def _turns(story: Story) -> tuple[int, int]:
+    """Days back of two changes in time, the earlier one first."""
+    return _before(story, 11, 17), _before(story, 2, 8)
+
+
+@_rival
+def two_new_foods(home: Home) -> Story:
+    """Two foods in turn, each with another trigger; which one the pet cannot take goes by the study's figures."""
+    story = Story(home)
+    both, true = _common_and_less(story)
+    _beside(story)
+    _live(story)
+    _old_food(story)
+    for what, back in zip(both, _turns(story), strict=True):
+        made = _fed(story, f"{what} protein", back=back)
+        if what == true:
+            _by_food(story, made, what, words=f"{what} protein")
+    return story
+
+
+@_rival
+def two_triggers_in_one_food(home: Home) -> Story:
+    """One new food with both: the cause is the same, which chain is true is not."""
+    story = Story(home)
+    both, true = _common_and_less(story)
+    _beside(story)
+    _live(story)
+    _old_food(story)
+    made = _fed(story, *(f"{what} protein" for what in both), back=_before(story))
+    _by_food(story, made, true, words=f"{true} protein")
+    return story
+
+
+@_rival
+def named_or_perhaps(home: Home) -> Story:
+    """A food whose poultry may be chicken, then one that names it: the pet cannot take chicken."""
+    story = Story(home)
+    perhaps = home.rng.randrange(_FOWL) == 0
+    _beside(story)
+    _live(story)
+    _old_food(story)
+    backs = _turns(story)
+    first, second = _fed(story, "poultry meal", back=backs[0]), _fed(story, "chicken meal", back=backs[1])
+    if perhaps:
+        _by_food(story, first, "chicken", words="poultry meal", relation="may_contain")
+    _by_food(story, second, "chicken", words="chicken meal")
+    return story
+
+
+@_rival
+def books_disagree(home: Home) -> Story:
+    """Three books on one meat, each right four times in five; a food with it, and a flea treatment run out.
+
+    Where the meat is a trigger it was the food, else it was the fleas. Drawn again where no book speaks
+    against, or none for it: then nothing is contradicted.
+    """
+    story = Story(home)
+    rng, host = home.rng, story.pet.species
+    meat = rng.choice(("duck", "turkey", "venison", "rabbit", "goat"))
+    claims = f"{meat.capitalize()} is a trigger in {host}s with a diagnosed food allergy."
+    denies = f"{meat.capitalize()} does not cause food allergy in {host}s."
+    while True:
+        trigger = rng.random() < 0.5
+        votes = [(rng.random() < _BOOK_IS_RIGHT) == trigger for _ in range(3)]
+        if 0 < sum(votes) < len(votes):
+            break
+    for title, vote in zip(rng.sample(BOOKS, 3), votes, strict=True):
+        home.book(title, [f"Owners ask what is in the bowl. {claims if vote else denies} Ask your vet."])
+    _beside(story, fleas=False)
+    _live(story)
+    _old_food(story)
+    made = _fed(story, f"{meat} meal", back=_before(story))
+    if trigger:
+        _by_food(story, made, meat, words=f"{meat} meal", sentence=claims)
+    _lapse(story, true=not trigger)
+    return story
+
+
+@_rival
+def suspected_then_ruled_out(home: Home) -> Story:
+    """A vet first suspected a food allergy and later ruled it out by a trial; a food, and fleas.
+
+    As trials go the vet's is right: it was the fleas.
+    """
+    story = Story(home)
+    _trigger(story)
+    _beside(story, fleas=False)
+    _live(story)
+    _old_food(story)
+    made = _fed(story, _listed(story), back=_before(story))
+    home.note(story.pet, "Itchy skin, ears clean. Suspect food allergy.", home.rng.randint(150, 220))
+    home.note(story.pet, "Diet trial done, food allergy ruled out.", home.rng.randint(50, 66))
+    story.has.add("note")
+    story.never.append(f"food:{made.id}")
+    _lapse(story)
+    return story
+
+
+@_rival
+def leaflet_of_everything(home: Home) -> Story:
+    """Two medicines begun in turn: one can do three things, the other's leaflet lists ten, each as likely as the next."""
+    story = Story(home, prop="intake", way="down", verdict="down")
+    rng = home.rng
+    home.book("Home vet", [f"Read the leaflet. {_LEAFLET} Ask before stopping."])
+    known = {
+        "med:antibiotic": (rng.choice(SIDE_EFFECTS["med:antibiotic"][2]), SIDE_EFFECTS["med:antibiotic"][3]),
+        "med:heart_med": ("furosemide tablet", _LEAFLET),
+    }
+    true = _drawn(story, {"med:antibiotic": 1 / _ANTIBIOTIC_SIGNS, "med:heart_med": 1 / _LEAFLET_SIGNS})
+    _beside(story)
+    _live(story)
+    _old_food(story)
+    backs = rng.sample((_before(story, 1, 6), _before(story, 7, 12)), 2)
+    for (med, (what, sentence)), back in zip(known.items(), backs, strict=True):
+        at_ms = home.log(story.pet, what, back)
+        if med == true:
+            _by_medicine(story, med, what, at_ms, sentence)
+    return story
+
+
+@_rival
+def kennel_of_everything(home: Home) -> Story:
+    """A food with a common trigger, and a stay at a kennel that a book says carries six things, one of which was met."""
+    story = Story(home)
+    meat = home.rng.choice(("beef", "chicken"))
+    home.book("The itchy pet", [f"On kennels. {_CARRIED} Ask first."])
+    true = _drawn(story, {"food": 1.0, **dict.fromkeys(_ITCHING, 1 / _CARRIED_AGENTS)})
+    _beside(story)
+    _live(story)
+    _old_food(story)
+    made = _fed(story, f"{meat} meal", back=_before(story, 3, 9))
+    if true == "food":
+        _by_food(story, made, meat, words=f"{meat} meal")
+    _stay(story, agent="" if true == "food" else true, sentence=_CARRIED)
     return story
 
 

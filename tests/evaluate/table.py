@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from tests.evaluate.cases import Cover, Question, World, covered
+from tests.evaluate.cases import TIGHT, Cover, Question, World, covered
 from tests.evaluate.mutate import Caught
 from tests.evaluate.score import Score, Share
 
@@ -18,6 +18,7 @@ __all__ = [
     "ablation_table",
     "main_table",
     "mutation_table",
+    "order_table",
     "read_stack",
     "readme_lines",
     "with_rows",
@@ -209,11 +210,31 @@ _ABLATED = (
 )
 
 
+_ORDERED = (
+    ("o named are true", "of the causes named, true"),
+    ("o first cause", "the first cause named is true"),
+    ("o first of rivals", "the same where a false one is named too (a coin: 50 %)"),
+    ("o first chain", "the first of several chains is true"),
+    ("o sources are true", "beside a false one: of the sources told, the true one's"),
+    ("t first of rivals", f"{TIGHT} tokens: the first of rivals is true"),
+    ("t sources are true", f"{TIGHT} tokens: of the sources told, the true one's"),
+)
+
+
 def ablation_table(scores: dict[str, Score]) -> list[str]:
-    """One row a part taken away."""
-    lines = [f"| | {' | '.join(words for _, words in _ABLATED)} |", f"|{'---|' * (len(_ABLATED) + 1)}"]
+    """One row a part taken away: what is found and named."""
+    return _by_part(scores, _ABLATED)
+
+
+def order_table(scores: dict[str, Score]) -> list[str]:
+    """One row a part taken away: what stands first, and what is told where there is little room."""
+    return _by_part(scores, _ORDERED)
+
+
+def _by_part(scores: dict[str, Score], columns: tuple[tuple[str, str], ...]) -> list[str]:
+    lines = [f"| | {' | '.join(words for _, words in columns)} |", f"|{'---|' * (len(columns) + 1)}"]
     for name, score in scores.items():
-        told = [score.shares[figure].text() if figure in score.shares else "-" for figure, _ in _ABLATED]
+        told = [score.shares[figure].text() if figure in score.shares else "-" for figure, _ in columns]
         lines.append(f"| {name} | {' | '.join(told)} |")
     return lines
 

@@ -18,16 +18,20 @@ from pathlib import Path
 from tests.evaluate.cases import Fact, Question, World, write_cases
 from tests.evaluate.home import Home
 from tests.evaluate.questions import questions_of
-from tests.evaluate.stories import KINDS, Story, whole
+from tests.evaluate.stories import KINDS, RIVALS, Story, whole
 
-__all__ = ["HALVES", "PAIR_EVERY", "worlds"]
+__all__ = ["HALVES", "PAIR_EVERY", "RIVAL_EVERY", "worlds"]
 
 HALVES = ("development", "published")
 PAIR_EVERY = 5
 """One household in so many is a pair: with its gold facts, and as a twin without them."""
+RIVAL_EVERY = 6
+"""One household in so many has rivals of unequal evidence; the others are drawn as if there were none."""
 
 
-def worlds(half: str, n: int, seed: int, folder: Path, *, part: tuple[int, int] = (0, 1)) -> Iterator[World]:
+def worlds(
+    half: str, n: int, seed: int, folder: Path, *, part: tuple[int, int] = (0, 1), rival_every: int = RIVAL_EVERY
+) -> Iterator[World]:
     """The first ``n`` households of a half, twins counted, each written into ``folder``.
 
     Parameters
@@ -40,10 +44,19 @@ def worlds(half: str, n: int, seed: int, folder: Path, *, part: tuple[int, int] 
         Redraws everything.
     part : tuple of int
         ``(i, k)``: only every k-th draw from the i-th on, so that k processes share the work.
+    rival_every : int
+        One household in so many has rivals.
     """
-    kinds = sorted(KINDS)
-    number = made = 0
+    kinds, rivals = sorted(KINDS), sorted(RIVALS)
+    number = made = rival = 0
     while made < n:
+        if made >= rival_every * (rival + 1) - 1:
+            kind = rivals[rival % len(rivals)]
+            if rival % part[1] == part[0]:
+                drawn = random.Random(f"{half} {seed} rival {rival} {kind}")
+                yield _finished(RIVALS[kind](Home(drawn, folder, f"{kind}-{half[:3]}-{seed}-{number}")), half, kind)
+            made, rival = made + 1, rival + 1
+            continue
         key, mine = f"{half} {seed} {number}", number % part[1] == part[0]
         if number % PAIR_EVERY == PAIR_EVERY - 1:
             for removed in (False, True)[: n - made]:
