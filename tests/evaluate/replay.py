@@ -192,7 +192,8 @@ def _connection(case: _Case, answer: dict, known: set[str]) -> Found:
         yield "link", "joins claims that are not there"
     pet, sign, *causes = claim["about"]
     edges = [edge for ref in answer["chain"] if (edge := book.edge(ref)) is not None and book.supported(ref)]
-    told = {name for other in answer["claims"] if other["id"] in claim["joins"] for name in other["about"]}
+    joined = (other for other in answer["claims"] if other["id"] in claim["joins"])
+    told = {name for other in joined if other["kind"] != "label_lists_none" for name in other["about"]}
     for cause in causes:
         if cause not in told:
             yield "link", f"no claim it joins is about {cause}"
