@@ -2,7 +2,7 @@
 
 ``make evaluate`` prints the table and writes it into docs/evaluation.md and README.md. Every
 household is drawn from its hidden causes; the half whose table is published was never used to
-find a fault. Options: ``--households 320 --seed 2026 --dry`` (write nothing).
+find a fault. Options: ``--households 384 --seed 2026 --dry`` (write nothing).
 """
 
 from __future__ import annotations
