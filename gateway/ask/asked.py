@@ -206,7 +206,8 @@ def _narrowed(linked: Linked, first: int, last: int, starts_at: int) -> Linked:
         for name, spans in linked.cues.items()
         if (kept := tuple(span for span in spans if first <= span[0] and span[1] <= last))
     }
-    cues |= {name: linked.cues[name] for name in _WHOSE if name in linked.cues}
+    kept_too = _WHOSE if _names_something(linked, first, last) else (*_WHOSE, *_BEGAN)
+    cues |= {name: linked.cues[name] for name in kept_too if name in linked.cues}
     metrics = tuple(hit for hit in linked.metrics if first <= hit.first and hit.last <= last)
     points = "why" in cues or "cause" in cues or not any(name in cues for name in _NOT_MEASURED)
     told = linked.metrics if points else ()
@@ -233,6 +234,9 @@ def _narrowed(linked: Linked, first: int, last: int, starts_at: int) -> Linked:
 
 _WHOSE = ("pronoun_m", "pronoun_f", "all_pets", "both", "new_food", "old_food", "current_food")
 """Cue classes that say who or what is meant, wherever they stand."""
+
+_BEGAN = ("start", "switch_verb")
+"""What was told of a beginning, where "when was it?" says nothing more."""
 
 
 def without_the_asker(linked: Linked) -> Linked:

@@ -40,6 +40,14 @@ _LONGEST_DAYS = 3650
 
 _LENGTH = re.compile(r"P(?:(?P<days>[0-9]{1,6})D|T(?P<hours>[0-9]{1,6})H)")
 
+_ALSO_WORDS = frozenset({"sat", "sun", "wed"})
+_DAY_LEADS = frozenset(
+    {"on", "last", "since", "this", "until", "till", "before", "after", "from", "to", "and", "by", "or"}
+)
+_DAY_PARTS = frozenset({"morning", "afternoon", "evening", "am", "pm", "lunchtime"})
+_NO_DAY_AFTER = frozenset({"on", "down", "there", "in", "by", "next", "with", "at", "beside", "up"})
+"""Around "sat", "sun", "wed": what makes them a day, and what makes them a verb or the sun."""
+
 _BEFORE_DAYS = 28
 """How far back "before July 5" looks: the days a comparison needs."""
 
@@ -300,11 +308,19 @@ def _weekday(reader: _Reader, index: int) -> _Point | None:
     """Read "Friday", "last Friday": the last one before today."""
     at = index + reader.joint(index, "last")
     wanted = reader.words.weekdays.get(reader.text(at))
-    if wanted is None:
+    if wanted is None or (reader.text(at) in _ALSO_WORDS and not _stands_as_a_day(reader, index, at)):
         return None
     back = (date.fromisoformat(reader.calendar.today).weekday() - wanted) % 7 or 7
     day = reader.calendar.back(back)
     return _Point(at + 1 - index, day, day)
+
+
+def _stands_as_a_day(reader: _Reader, index: int, at: int) -> bool:
+    """Whether a short weekday that is also a word stands where a day does: "sat night", not "sat on the floor"."""
+    before, after = reader.text(index - 1), reader.text(at + 1)
+    ends = not after or not after[0].isalnum()
+    led = at > index or before in _DAY_LEADS or not before or not before[0].isalnum()
+    return ends or after in reader.words.nights or after in _DAY_PARTS or (led and after not in _NO_DAY_AFTER)
 
 
 def _of_month(reader: _Reader, index: int) -> _Point | None:

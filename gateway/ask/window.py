@@ -57,10 +57,13 @@ def window_asked(
         dated = [span for span in dated if span.label != "NOW"]
     if intent in _HABITS and not _past_or_perfect(facts):  # "he scratches all day": each day, not today
         dated = [span for span in dated if not span.habit]
+    if intent in {"explain_change", "cause_check"}:  # "far more than last month": what it is held against
+        than = facts.linked.language.words["than"]
+        dated = [s for s in dated if not (s.label in _PARTNER and facts.linked.word(s.first - 1) in than)]
     asks_next = facts.has("due") or facts.linked.starts("when", within=1)
     if intent == "med_timing" and not dated and asks_next and not facts.linked.starts("how_much", within=2):
         return "NEXT", None
-    chosen = _strongest(dated)
+    chosen = _strongest(_widened(dated) if intent in _HABITS else dated)
     if chosen is not None:
         if night and metric != "restless" and chosen.label.startswith("P"):
             label = f"NIGHT:{chosen.label}"
@@ -94,6 +97,13 @@ def _dates(span: TimeSpan, facts: Facts) -> bool:
         or span.last - span.first > 1
         or all(not (hit.first <= span.first and span.last <= hit.last) for hit in facts.linked.metrics)
     )
+
+
+def _widened(spans: list[TimeSpan]) -> list[TimeSpan]:
+    """Without a night or day that a later "all week" takes in: "twice last night, and it's been like this all week"."""
+    weeks = [span for span in spans if span.label in {"P7D", "P14D", "P30D"}]
+    single = {"LAST_NIGHT", "TODAY", "YESTERDAY", "THIS_MORNING", "TONIGHT"}
+    return [span for span in spans if span.label not in single or not any(week.first > span.first for week in weeks)]
 
 
 def _strongest(spans: list[TimeSpan]) -> TimeSpan | None:
