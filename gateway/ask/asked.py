@@ -95,13 +95,26 @@ def _sentences(linked: Linked) -> Iterator[tuple[int, int]]:
     dated = {i for span in linked.times for i in range(span.first, span.last)}
     first = 0
     for index, token in enumerate(linked.tokens):
-        parts = token.text in _PARTS and index not in dated and _tells_and_asks(linked, first, index)
+        marked = token.text in _PARTS or _joins_a_question(linked, first, index)
+        parts = marked and index not in dated and _tells_and_asks(linked, first, index)
         if parts or (token.text in _ENDS and index not in dated):
             if any(linked.tokens[i].text[0].isalnum() for i in range(first, index)):
                 yield first, index + 1
             first = index + 1
     if any(linked.tokens[i].text[0].isalnum() for i in range(first, len(linked.tokens))):
         yield first, len(linked.tokens)
+
+
+_CLAUSE = 3
+"""Words that a clause before "so how much ..." has at least."""
+
+
+def _joins_a_question(linked: Linked, first: int, index: int) -> bool:
+    """Whether "so", "and" or "but" leads from what was told to a question word, without a comma."""
+    if linked.word(index) not in linked.language.words["joiners"] or index - first < _CLAUSE:
+        return False
+    asks = ("why", "how_much", "when", "since_when", "how_long")
+    return any(a == index + 1 for cue in asks for a, _ in linked.cues.get(cue, ()))
 
 
 def _tells_and_asks(linked: Linked, first: int, mark: int) -> bool:
@@ -111,7 +124,9 @@ def _tells_and_asks(linked: Linked, first: int, mark: int) -> bool:
     """
     clause = next((i for i in range(first, mark) if linked.tokens[i].text[0].isalnum()), mark)
     condition = linked.word(clause) in linked.language.words["conditions"] and _names_something(linked, first, mark)
-    dated = sum(first <= span.first and span.last <= mark for span in linked.times)
+    dated = sum(
+        first <= span.first and span.last <= mark and span.label not in _VAGUE | {"NIGHT"} for span in linked.times
+    )
     if clause == mark or condition or dated > 1:  # "This week against last week: how much did he eat?"
         return False
     if _asks_something(linked, first, mark) and not _names_something(linked, first, mark):

@@ -430,7 +430,7 @@ RULES: tuple[Rule, ...] = (
     Rule("provenance", "provenance", _provenance),
     Rule("bought_new", "purchases", lambda f: _bought(f) and _bought_new(f)),
     Rule("bought", "purchases", lambda f: _bought(f) and not (f.has("contain") and f.mentions("ing"))),
-    Rule("vet_summary", "vet_summary", lambda f: f.has("tell_vet") and not _for_a_form(f)),
+    Rule("vet_summary", "vet_summary", lambda f: f.has("tell_vet") and not (f.has("vets_words") or _for_a_form(f))),
     Rule(
         "switch_back",
         "switch_back",

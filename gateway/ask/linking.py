@@ -87,7 +87,9 @@ class Linked:
         aside = {i for span in self.cues.get("exactly", ()) for i in range(*span)}
         said = (i for i in range(*self.asked) if self.tokens[i].text[0].isalnum() and i not in aside)
         ends = max((i + 1 for i in said), default=0)
-        return any(last == ends and last - first == 1 for first, last in self.cues.get("when", ()))
+        asks = self.language.words["what"] | {"which"}
+        spans = [(first, last) for first, last in self.cues.get("when", ()) if last == ends]
+        return any(last - first == 1 or any(self.word(i) in asks for i in range(first, last)) for first, last in spans)
 
     def targets(self, *kinds: str) -> tuple[str, ...]:
         """Targets of the mentions of these kinds, sorted, once each."""

@@ -214,6 +214,9 @@ def _metric(linked: Linked) -> MetricHit | None:
     return next(iter(special or hits), None)
 
 
+_PARTICLES = frozenset({"up", "down", "off", "away"})
+"""Words of a verb of haste ("wolf down"), where they say no direction."""
+
 _BY_MEAL = ("how_often", "ingest_how_often")
 
 
@@ -222,21 +225,23 @@ def _as_eaten(linked: Linked, hits: list[MetricHit]) -> list[MetricHit]:
 
     "What did she wolf down", "he scoffs more", "he only nibbled at his meals".
     """
-    places = {i for hit in hits for i in range(hit.first, hit.last)}
-    sized = any(not way.startswith("weak_") and first not in places for first, _, way in linked.directions)
+    firm = [(first, way) for first, _, way in linked.directions if not way.startswith("weak_")]
+    sized = [way for first, way in firm if linked.word(first) not in _PARTICLES]
     hasty = any(token.text in linked.language.words["hurry"] for token in linked.tokens)
     ate = any(hit.property == "intake" for hit in hits) and not linked.has(*_BY_MEAL)
+    taken = ate or any(hit.property == "water" for hit in hits)
+    filled = taken and linked.has("why")  # "why has he eaten less since it was put in his bowl"
     had = ate or (linked.has("how_much") and not linked.has(*_BY_MEAL, "when", "last"))
     found = []
     for hit in hits:
         rushed = hit.property == "eat_rate" and hit.direction == "up" and not hasty
         if rushed and (sized or linked.has("how_much")):
-            found.append(replace(hit, property="intake", direction=None))
+            found.append(
+                replace(hit, property="intake", direction=next((w for w in sized if w in {"up", "down"}), None))
+            )
         elif hit.property == "meals" and had:  # "what did he have for his meals"
             found.append(replace(hit, property="intake"))
-        elif not (
-            hit.property == "refill" and ate and linked.has("why")
-        ):  # "why has he eaten less since it was put in his bowl"
+        elif not (hit.property == "refill" and filled):
             found.append(hit)
     return found
 

@@ -201,10 +201,12 @@ def treated_for(linked: Linked) -> Linked:
     pets = {last for (_, last), mention in zip(linked.spans, linked.mentions, strict=True) if mention.kind == "pet"}
 
     def meant(span: tuple[int, int], target: str) -> bool:
-        if target not in _TREATED_WITH or linked.word(span[0] - 1) not in against:
-            return False
         before = {linked.word(i) for i in range(max(0, span[0] - 6), span[0])}
-        return bool(treated & before) or (span[0] - 1 in pets and bool(done & before))  # "when did we do Max for fleas"
+        if target not in _TREATED_WITH or not before:
+            return False
+        if linked.word(span[0] - 1) in against:  # "treated against fleas", "when did we do Max for fleas"
+            return bool(treated & before) or (span[0] - 1 in pets and bool(done & before))
+        return span[0] in pets and bool(done & before)  # "when did we last do Max's fleas"
 
     mentions = tuple(
         replace(mention, kind="med", target=_TREATED_WITH[mention.target]) if meant(span, mention.target) else mention
