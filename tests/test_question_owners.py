@@ -3,7 +3,7 @@
 The sentences were written by many hands that saw neither the tables nor an answer. First sight, each
 350 sentences, in the order written: 82 and 84 %, after a first mending 90, 91 and 81 (rare words on
 purpose), then 93 and 93, then 95 and 98,
-then 96 and 93 (an Antipodean and a Scottish hand).
+then 96 and 93 (an Antipodean and a Scottish hand), then of 420 each 97, 95 and 95.
 """
 
 from __future__ import annotations

@@ -58,6 +58,8 @@ def is_yes_no(linked: Linked) -> bool:
     if rest and any(first == linked.opens_at for first, _ in linked.cues.get("whether", ())) and linked.opens_at:
         return True
     words = [token.text for token in rest if token.text[0].isalpha()]
+    if words and words[-1] in linked.language.words["what"]:  # "he weighs what?"
+        return False
     while words and words[0] in linked.language.words["openers"]:
         words = words[1:]
     if words and words[0] in linked.language.words["aux"]:
@@ -114,7 +116,9 @@ def _joins_a_question(linked: Linked, first: int, index: int) -> bool:
     if linked.word(index) not in linked.language.words["joiners"] or index - first < _CLAUSE:
         return False
     asks = ("why", "how_much", "when", "since_when", "how_long")
-    return any(a == index + 1 for cue in asks for a, _ in linked.cues.get(cue, ()))
+    ends = {b for cue in asks for a, b in linked.cues.get(cue, ()) if a == index + 1}
+    verbs = linked.language.words["aux"]
+    return any(linked.word(b) in verbs or linked.word(b) in _ENDS or linked.word(b - 1).endswith("'s") for b in ends)
 
 
 def _tells_and_asks(linked: Linked, first: int, mark: int) -> bool:

@@ -244,7 +244,8 @@ def _looks_up(f: Facts) -> bool:
         return True  # "before I feed him, tell me if he has a duck allergy"
     if f.mentions("cond") and f.who.pets and f.measured is None and (f.yes_no or f.has("record", "how_much", "which")):
         return True
-    if f.mentions("src") and f.has("record", "last", "how_much"):
+    dated = f.subject_med and f.has("last") and f.has("when")  # "I've got the diary open, when did I last worm him?"
+    if f.mentions("src") and f.has("record", "last", "how_much") and not dated:
         return True
     if "med:vaccine" in f.linked.targets("med", "own_med") and not f.has("due"):
         return True

@@ -84,7 +84,7 @@ class Linked:
         return any(first - self.opens_at < within and last > self.opens_at for first, last in spans)
 
     def _ends_with_when(self) -> bool:
-        aside = {i for span in self.cues.get("exactly", ()) for i in range(*span)}
+        aside = {i for cue in ("exactly", "wrapper") for span in self.cues.get(cue, ()) for i in range(*span)}
         said = (i for i in range(*self.asked) if self.tokens[i].text[0].isalnum() and i not in aside)
         ends = max((i + 1 for i in said), default=0)
         asks = self.language.words["what"] | {"which"}

@@ -312,7 +312,7 @@ def _fill(
         metric = "meals"
     if intent == "quantity" and metric == "eat_rate" and facts.metric is not None and facts.metric.direction:
         metric = "intake"  # "how much did she scoff"
-    if intent == "onset" and metric == "intake" and (facts.subject_food or _begins_new(facts)):
+    if intent == "onset" and metric in {"intake", "refill"} and (facts.subject_food or _begins_new(facts)):
         metric = None
     if intent == "too_heavy":
         metric = "weight"
