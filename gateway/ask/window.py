@@ -58,8 +58,7 @@ def window_asked(
     if intent in _HABITS and not _past_or_perfect(facts):  # "he scratches all day": each day, not today
         dated = [span for span in dated if not span.habit]
     if intent in {"explain_change", "cause_check"}:  # "far more than last month": what it is held against
-        than = facts.linked.language.words["than"]
-        dated = [s for s in dated if not (s.label in _PARTNER and facts.linked.word(s.first - 1) in than)]
+        dated = [span for span in dated if not _held_against(span, facts)]
     asks_next = facts.has("due") or facts.linked.starts("when", within=1)
     if intent == "med_timing" and not dated and asks_next and not facts.linked.starts("how_much", within=2):
         return "NEXT", None
@@ -97,6 +96,22 @@ def _dates(span: TimeSpan, facts: Facts) -> bool:
         or span.last - span.first > 1
         or all(not (hit.first <= span.first and span.last <= hit.last) for hit in facts.linked.metrics)
     )
+
+
+_THAN = 4
+"""Words between "than" and the time it leads to ("than she did a few weeks ago")."""
+
+
+def _held_against(span: TimeSpan, facts: Facts) -> bool:
+    """Whether a time is only what a change is held against: "than last month", "than she did a few weeks ago"."""
+    than = facts.linked.language.words["than"] - facts.linked.language.words["since_too"]
+    measured = {i for hit in facts.linked.metrics for i in range(hit.first, hit.last)}
+    for i in range(span.first - 1, max(-1, span.first - 2 - _THAN), -1):
+        if facts.linked.word(i) in than:
+            return not any(other.first <= j < other.last for other in facts.linked.times for j in range(i, span.first))
+        if i in measured:
+            return False
+    return False
 
 
 def _widened(spans: list[TimeSpan]) -> list[TimeSpan]:
