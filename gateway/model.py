@@ -47,6 +47,8 @@ __all__ = [
 
 _ID = re.compile(r"[a-z0-9_-]{1,64}\Z")
 _REF_KINDS = frozenset({"event", "day", "label", "passage", "note", "log", "edge"})
+_CALLED = ("vet", "clinic", "emergency", "tierarzt", "tierärzt", "klinik", "notdienst", "clínica", "urgencias")
+"""What the role of somebody to call says, in the languages questions are asked in ("veterinario" holds "vet")."""
 
 
 def _must_be_id(value: str, what: str) -> None:
@@ -183,6 +185,11 @@ class Person:
     name: str
     role: str
     phone: str | None = None
+
+    @property
+    def is_called(self) -> bool:
+        """Whether this is whom an emergency is for: a vet or a clinic, by the role's words."""
+        return any(word in self.role.lower() for word in _CALLED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -286,6 +287,15 @@ def test_an_unknown_country_shows_every_line_with_its_country():
     assert len(phones) == len(hazards().lines) + 1
     assert phones[-1] == "Dr Vet 555-0100"
     assert all(line.country in phone for line, phone in zip(hazards().lines, phones, strict=False))
+
+
+@pytest.mark.parametrize("role", ["emergency clinic", "Tierklinik", "animal emergency", "Tierarzt", "veterinario"])
+def test_whoever_is_there_for_emergencies_is_called_whatever_the_role_is_named(role):
+    people = (Person("a", "Night", role, "555-0199"), Person("b", "Ann", "owner", "555-0111"))
+    people = (*people, Person("c", "Dr Vet", "vet", "555-0100"), Person("d", "Dr Mute", "vet"))
+    home = replace(HOME, people=people)
+    assert triage(ask("Luna can't pee", home), hazards(), home).phones == ("Dr Vet 555-0100", "Night 555-0199")
+    assert triage(ask("Max ate chocolate", home), hazards(), home).phones[-2:] == ("Dr Vet 555-0100", "Night 555-0199")
 
 
 @pytest.mark.parametrize(

@@ -208,7 +208,7 @@ def _everybody(scene: Scene, draft: Draft) -> None:
 def _people(scene: Scene, draft: Draft, asked: str) -> None:
     """The vet, or the emergency clinic, with the number as stored."""
     vets = [person for person in scene.home.people if person.role == "vet"]
-    clinics = [person for person in scene.home.people if person not in vets and _is_clinic(person)]
+    clinics = [person for person in scene.home.people if person not in vets and person.is_called]
     wanted, other = (vets, clinics) if asked == "vet" else (clinics, vets)
     if not wanted:
         word = "vet" if asked == "vet" else "emergency clinic"
@@ -221,10 +221,6 @@ def _people(scene: Scene, draft: Draft, asked: str) -> None:
         if person.phone is None:
             none = say("No number of {name} is on file. {add}", name=verbatim(person.name), add=_ADD)
             draft.say(NoticeKind.ABSENCE, none, slot="phone")
-
-
-def _is_clinic(person: Person) -> bool:
-    return any(word in person.role for word in ("clinic", "emergency", "vet"))
 
 
 def _person(scene: Scene, draft: Draft, person: Person) -> None:

@@ -359,17 +359,15 @@ def _pet_name(question: Question, household: Household) -> str:
 
 
 def emergency_numbers(hazards: Hazards, household: Household) -> tuple[str, ...]:
-    """The poison lines and the household's own vet, as a conservative answer gives them."""
+    """The poison lines and the household's own vets and clinics, as a conservative answer gives them."""
     return _phones(hazards, household, poison=True)
 
 
 def _phones(hazards: Hazards, household: Household, *, poison: bool) -> tuple[str, ...]:
-    """The vet's own number first, then the poison lines where a poison is in question."""
-    own = [
-        verbatim(f"{person.name} {person.phone}")
-        for person in household.people
-        if person.phone and "vet" in person.role
-    ]
+    """The numbers of the home's vets and clinics, after the poison lines where a poison is in question."""
+    called = [person for person in household.people if person.phone and person.is_called]
+    called.sort(key=lambda person: person.role != "vet")  # the vet, who knows the pet, before a clinic
+    own = [verbatim(f"{person.name} {person.phone}") for person in called]
     lines = hazards.lines_for(household.country) if poison else ()
     at_home = household.country is not None and any(line.country == household.country for line in lines)
     told = [_line_text(line, with_country=not at_home) for line in lines]

@@ -55,7 +55,6 @@ _ANSWERS = {
     "not_at_home": "{name} is not at home",
     "seen": "I have seen this",
 }
-_CALLED = ("vet", "clinic")
 OF_DEVICES = frozenset({FloorKind.UNWATCHED.value, FloorKind.BATTERY.value})
 """Floors about a device: no reason to call anybody, and none to say nothing of the week."""
 _SILENT = frozenset({PetStatus.DIED, PetStatus.GONE, PetStatus.AWAY})
@@ -95,7 +94,7 @@ def standing_floors(reader: Reader) -> tuple[FloorNotice, ...]:
 
 def notice_cards(reader: Reader, home: Household) -> tuple[NoticeCard, ...]:
     """The floors that stand, ready to show."""
-    people = [person for person in home.people if person.phone and any(word in person.role for word in _CALLED)]
+    people = [person for person in home.people if person.phone and person.is_called]
     phones = tuple((person.name, str(person.phone), re.sub(r"\D", "", str(person.phone))) for person in people)
     return tuple(
         NoticeCard(
