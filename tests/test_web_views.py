@@ -281,6 +281,11 @@ def test_what_did_not_join_is_said_in_the_homes_words_and_without_masses(reader)
     assert near[1] == told[1]
 
 
+def test_a_rival_called_like_a_kind_of_thing_keeps_its_name(reader):
+    told = ("visitor", "nothing in your sources links it to the sign", (LOG_REF,))
+    assert near_lines(reader, (told,)) == (told,)
+
+
 # --- headlines ------------------------------------------------------------------------------------
 
 

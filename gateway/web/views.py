@@ -396,7 +396,7 @@ def near_lines(reader: Reader, near_misses: tuple[NearLine, ...]) -> tuple[NearL
     home, labels, kinds = reader.household(), reader.vertex_labels(), load().vertex_kinds
     return tuple(
         (vertex_words(what, home, labels), "near the question, too weakly joined to be part of the answer", refs)
-        if what.partition(":")[0] in kinds
+        if ":" in what and what.partition(":")[0] in kinds
         else (what, reason, refs)
         for what, reason, refs in near_misses
     )
