@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from gateway.ask.intents import RULES
 from gateway.ask.question import CAP, frame_json, read_question
 from gateway.dialogue import Question
-from gateway.model import Binding, Device, Household, Pet, ZonePeriod
+from gateway.model import Binding, Device, Food, Household, Pet, ZonePeriod
 from gateway.ontology.recognise import Alias, Reading
 from tests.question_home import DATA, FIELDS, HOME, NOW_MS, differences, home_of, rows
 
@@ -406,3 +407,24 @@ def test_frames_are_the_same_bytes_under_any_hash_seed_locale_and_process_zone()
     assert json.loads(first.splitlines()[0].decode().split("} ")[0] + "}")
     assert printed("1", "Asia/Tokyo", "C.UTF-8") == first
     assert printed("4711", "America/Los_Angeles", "POSIX") == first
+
+
+def test_the_new_food_of_nobody_named_is_that_of_every_pet_that_was_changed():
+    foods = (
+        Food("acme", "Acme", pets=frozenset({"max"}), first_date="2026-07-05"),
+        Food("coast", "Coast", pets=frozenset({"luna"}), first_date="2026-05-01", last_date="2026-07-06"),
+        Food("harbor", "Harbor", pets=frozenset({"max"}), first_date="2026-05-01", last_date="2026-07-05"),
+        Food("meadow", "Meadow", pets=frozenset({"luna"}), first_date="2026-07-06"),
+    )
+    home = replace(HOME, foods=foods)
+    assert _foods_of("Is there chicken in the new food?", home) == {"food:acme", "food:meadow"}
+    assert _foods_of("Is there chicken in the old food?", home) == {"food:coast", "food:harbor"}
+    assert _foods_of("Ist im neuen Futter Huhn drin?", home) == {"food:acme", "food:meadow"}
+    assert _foods_of("Is there chicken in Max's new food?", home) == {"food:acme"}
+    only_max = replace(HOME, foods=(*foods[:1], foods[2], replace(foods[1], last_date=None)))
+    assert _foods_of("Is there chicken in the new food?", only_max) == {"food:acme"}
+
+
+def _foods_of(text: str, home: Household) -> set[str]:
+    read = read_question(text, household=home, now_ms=NOW_MS)
+    return {subject for subject in read.subjects if subject.startswith("food:")}

@@ -96,11 +96,11 @@ def ingredients(scene: Scene, question: Question, draft: Draft) -> None:
         return
     if not wanted:
         _whole_labels(scene, draft, labelled)
-    elif named:
+    elif named and (eaters or len(labelled) == 1):
         _contains(scene, draft, labelled, wanted, free=free)
         for pet in eaters:
             say_exposures(scene, draft, pet, exposures(scene, pet, tuple(f"food:{food.id}" for food in labelled))[-1:])
-    else:
+    else:  # several foods, of nobody named: a bare yes or no would be true of one of them alone
         _which(scene, draft, labelled, wanted, free=free)
     _not_read(draft, unread)
 

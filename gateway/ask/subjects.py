@@ -154,15 +154,30 @@ def own_foods_in(linked: Linked, household: Household) -> tuple[Food, ...]:
 
 
 def new_or_old_food(linked: Linked, household: Household, pets: tuple[str, ...]) -> tuple[str, ...]:
-    """Read "the new food" as the one given last; "the old food" as the one that ended last; else current."""
+    """Read "the new food" as the one given last; "the old food" as the one that ended last; else current.
+
+    Where nobody is named and several pets were changed to another food, it is each one's.
+    """
     mine = [food for food in household.foods if not food.pets or not pets or food.pets & set(pets)]
-    begun = sorted((food.first_date, food.id) for food in mine if food.first_date is not None)
-    ended = sorted((food.last_date, food.id) for food in mine if food.last_date is not None)
     if linked.has("new_food"):
-        return (f"food:{begun[-1][1]}",) if begun else ("food:current",)
+        return _latest_foods([(food.first_date, food) for food in mine], pets) or ("food:current",)
     if linked.has("old_food"):
-        return (f"food:{ended[-1][1]}",) if ended else ("food:previous",)
+        return _latest_foods([(food.last_date, food) for food in mine], pets) or ("food:previous",)
     return ("food:current",) if linked.has("current_food") else ()
+
+
+def _latest_foods(dated: list[tuple[str | None, Food]], pets: tuple[str, ...]) -> tuple[str, ...]:
+    """The food dated last; without a named pet that of every pet whose food was changed."""
+    order = sorted((date, food.id, food.pets) for date, food in dated if date is not None)
+    had: dict[str, list[str]] = {}
+    for _, food in dated:
+        for pet in food.pets:
+            had.setdefault(pet, []).append(food.id)
+    changed = {pet for pet, foods in had.items() if len(foods) > 1}
+    if pets or len(changed) < 2:
+        return tuple(f"food:{name}" for _, name, _ in order[-1:])
+    latest = {pet: name for _, name, eaters in order for pet in eaters & changed}
+    return tuple(f"food:{name}" for name in sorted(set(latest.values())))
 
 
 def devices_in(linked: Linked, household: Household, pets: tuple[str, ...], at_ms: int) -> tuple[str, ...]:
