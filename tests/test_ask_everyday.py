@@ -281,6 +281,63 @@ def test_how_long_at_night_is_one_nights_mean_and_never_whole_days(home):
     assert float(first(answer).split(" ")[2]) < 10
 
 
+def test_an_amount_of_nights_says_which_nights(home):
+    answer = asked(home, "How long does Max rest at night?")
+    assert first(answer).endswith(", Jul 8\N{EN DASH}13")
+    assert borne_out(home, answer) == []
+
+
+def test_more_or_less_names_what_is_more_and_a_night_is_no_day(home):
+    answer = asked(home, "Was Max calmer at night this week than last week?")
+    assert re.match(r"Night restlessness is \d+ % more than in the days before$", first(answer)), first(answer)
+    rates = [claim.text for claim in answer.claims if claim.kind == "per_day"]
+    assert len(rates) == 2
+    assert all(re.search(r": \d+ min a night on [67] nights", text) for text in rates), rates
+    assert borne_out(home, answer) == []
+
+
+@pytest.mark.parametrize(
+    "question", ["When did Max eat today?", "When was Max fed this morning?", "Wann hat Max heute gefressen?"]
+)
+def test_when_within_a_day_is_every_visit_of_it(home, question):
+    whole = next(claim for claim in asked(home, "Has Max eaten today?").claims if claim.kind == "meals")
+    answer = asked(home, question)
+    told = next(claim for claim in answer.claims if claim.kind == "meals")
+    assert set(told.refs) <= set(whole.refs)
+    assert not first(answer).startswith(("Yes", "Ja"))
+    if "morning" not in question:
+        assert told.refs == whole.refs
+    assert borne_out(home, answer) == []
+
+
+def test_what_one_of_two_named_foods_holds_is_no_bare_yes(home):
+    answer = asked(home, "Do Acme and Harbor contain chicken?")
+    assert first(answer) == "By their labels: Acme Chicken & Rice"
+    assert "Harbor Whitefish: its label lists no chicken" in text_of(answer)
+
+
+def test_one_visit_is_no_sum_and_hours_of_one_day_name_it_once(home):
+    text = text_of(asked(home, "When was Max fed this morning?"))
+    assert re.match(r"1 visit to the bowl on Jul 14, 00:00 to 12:00\. At [\d:]+, [\d.]+ g \[bowl\]", text), text
+
+
+def test_whether_of_several_pets_says_whose_visits_they_are(home):
+    text = text_of(asked(home, "Did Max and Luna eat today?"))
+    assert text.index("Max: Yes") < text.index("Luna: Yes") or text.index("Luna: Yes") < text.index("Max: Yes")
+
+
+def test_of_a_time_long_past_no_first_comparison_is_awaited(home):
+    text = text_of(asked(home, "Did Max scratch more than usual last month?"))
+    assert "Too early" in text
+    assert "First comparison" not in text
+
+
+def test_since_when_a_food_is_given_is_said_once(home):
+    answer = asked(home, "Since when does Max get Acme?")
+    assert text_of(answer).count("Jul 5") == 1
+    assert first(answer) == "Acme Chicken & Rice since Jul 5"
+
+
 @pytest.mark.parametrize(
     "question",
     ["how much did Luna eat yesterday compared to the day before", "did luna eat more yesterday than the day before?"],

@@ -115,8 +115,9 @@ def _dates(scene: Scene, window: Window) -> Said:
     if window.label in ("LAST_NIGHT", "THIS_MORNING") or window.label.startswith("NIGHT:2"):
         until = day(local_day(window.interval.end_ms, scene.zones))
         clocks = {"begin": clock_time(start), "end": clock_time(end)}
-        told = say("from {first} {begin} to {last} {end}", first=first, last=until, **clocks)
-        return elsewhere(told, say("on {day}, {begin} to {end}", day=first, **clocks)) if first == until else told
+        if first == until:
+            return say("on {day}, {begin} to {end}", day=first, **clocks)
+        return say("from {first} {begin} to {last} {end}", first=first, last=until, **clocks)
     if is_night_label(window.label) and window.first_date < window.last_date:
         return say("at night, {dates}", dates=day_range(window.first_date, window.last_date, year_of=scene.today))
     if window.first_date == window.last_date:
@@ -169,7 +170,7 @@ def quantity(scene: Scene, question: Question, draft: Draft, pet: Pet, window: W
             about=(f"pet:{pet.id}", f"series:{asked.series}"),
         )
     if total is not None and len(total.aggregate.full_days) > 1:
-        _daily_claim(draft, total, asked.cite)
+        _daily_claim(scene, draft, total, asked.cite)
     _set_aside(asked)
     _uncovered(asked, part, total)
     if observed.caveat:
@@ -184,7 +185,7 @@ def _each_night(scene: Scene, draft: Draft, pet: Pet, observed: Property, window
     total = total_of(scene, pet, at_night, nights)
     if total is None or total.aggregate.per_day is None:
         return False
-    _daily_claim(draft, total, cite_of(scene, total.devices), pet=pet)
+    _daily_claim(scene, draft, total, cite_of(scene, total.devices), pet=pet)
     if observed.caveat:
         draft.say(NoticeKind.CAUTION, observed.caveat)
     return True
@@ -207,7 +208,7 @@ def _short(pet: Pet, observed: Property, total: int, dates: Said) -> Said:
     return say("{pet} {did} {dates}", pet=pet, did=what, dates=dates)
 
 
-def _daily_claim(draft: Draft, total: Total, cite: str, *, pet: Pet | None = None) -> None:
+def _daily_claim(scene: Scene, draft: Draft, total: Total, cite: str, *, pet: Pet | None = None) -> None:
     found = total.aggregate
     if found.per_day is None:
         return
@@ -230,6 +231,9 @@ def _daily_claim(draft: Draft, total: Total, cite: str, *, pet: Pet | None = Non
     if found.least is not None and found.most is not None:
         least, most = amount(found.least, found.unit), amount(found.most, found.unit)
         text = say("{text}, {least} to {most}", text=text, least=least, most=most)
+    if pet is not None:  # nothing before it says which nights
+        dates = day_range(total.window.first_date, total.window.last_date, year_of=scene.today)
+        text = say("{text}, {dates}", text=text, dates=dates)
     draft.claim(
         "per_day",
         EvidenceClass.MEASURED,
@@ -516,8 +520,20 @@ def _at_that_time(scene: Scene, event: Event, window: Window) -> bool:
     return not is_night_label(window.label) or hour >= _DUSK_HOUR or hour < _DAWN_HOUR
 
 
-def events_in(scene: Scene, draft: Draft, kind: str, window: Window, *, pet: Pet | None, device: str | None) -> None:
-    """Answer "has it happened?" within a window: yes with the records, or what was heard instead."""
+def events_in(
+    scene: Scene,
+    draft: Draft,
+    kind: str,
+    window: Window,
+    *,
+    pet: Pet | None,
+    device: str | None,
+    asked: str = "whether",
+) -> None:
+    """Answer "has it happened?" within a window, or "when?" where ``asked`` is "when".
+
+    With the records, and a "yes" only to "whether"; where there are none, what was heard instead.
+    """
     observed = scene.ontology.properties["refill" if kind == "refill" else "meals"]
     found = [
         event
@@ -555,19 +571,23 @@ def events_in(scene: Scene, draft: Draft, kind: str, window: Window, *, pet: Pet
         _look_at(scene, draft, pet, "food_bowl")
         return
     shared = any(len(event.pets) > 1 for event in found)
-    rows = word.replace("visit", "visits")
-    draft.say(
-        NoticeKind.SHORT,
-        say("Yes: 1 {row} {dates}", row=word, dates=dates)
-        if len(found) == 1
-        else say("Yes: {count} {rows} {dates}", count=len(found), rows=elsewhere(rows, said(word)), dates=dates),
-    )
+    rows = word.replace("visit", "visits").replace("refill", "refills")
+    named = elsewhere(rows, said(word))
+    if asked == "when":
+        told = say("1 {row} {dates}", row=word, dates=dates)
+        many = say("{count} {rows} {dates}", count=len(found), rows=named, dates=dates)
+    else:
+        told = say("Yes: 1 {row} {dates}", row=word, dates=dates)
+        many = say("Yes: {count} {rows} {dates}", count=len(found), rows=named, dates=dates)
+    draft.say(NoticeKind.SHORT, told if len(found) == 1 else many)
     total = sum(event.amount or 0 for event in found)
     times = joined([clock_time(scene.local(event.start_ms)) for event in found[-_LISTED:]])
     draft.claim(
         f"{kind}s",
         EvidenceClass.MEASURED,
-        say("At {times}, {amount} in all", times=times, amount=amount(total, "mg")),
+        say("At {times}, {amount} in all", times=times, amount=amount(total, "mg"))
+        if len(found) > 1
+        else say("At {times}, {amount}", times=times, amount=amount(total, "mg")),
         cite=cite_of(scene, tuple(dict.fromkeys(scene.home.device(str(event.device)) for event in found))),
         refs=tuple(event.ref for event in found),
         values=(Quantity("count", len(found), "count"), Quantity("total", total, "mg")),

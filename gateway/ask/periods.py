@@ -12,7 +12,7 @@ from gateway.ask.lookups import last_weights
 from gateway.ask.said import Said, say, verbatim
 from gateway.ask.signs import say_signs
 from gateway.ask.sources import cite, class_of, dated_by
-from gateway.ask.wording import day, day_range, first_upper, joined, per_day, percent
+from gateway.ask.wording import amount, day, day_range, joined, per_day, percent
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import add_days, local_day
 from gateway.measure.onset import onset
@@ -155,7 +155,6 @@ def food_since(scene: Scene, draft: Draft, pet: Pet, food: str) -> None:
     if ended is not None and ended <= scene.now_ms:
         last = day(local_day(ended, scene.zones), year_of=scene.today)
         span = say("from {first} to {last}", first=day(began, year_of=scene.today), last=last)
-    draft.say(NoticeKind.SHORT, first_upper(span))
     piece = dated_by(scene, link) or link.evidence[0]
     draft.claim(
         "food_since",
@@ -220,9 +219,9 @@ def _against(scene: Scene, question: Question, later: Total, earlier: Total, beg
         if change > 0
         else say("{size} less {when}", size=percent(change), when=when)
     )
-    if began is None or question.direction not in ("up", "down"):
-        return say("About the same: {size}", size=size) if same else size
-    if not same and (change < 0) is (question.direction == "down"):
+    if same and (began is None or question.direction not in ("up", "down")):
+        return say("About the same: {size}", size=size)
+    if began is None or question.direction is None or ((change < 0) is (question.direction == "down") and not same):
         return say("{series!u} is {size}", series=later.observed, size=size)
     if question.direction == "down":
         return say("No drop shows: {size}", size=size)
@@ -230,19 +229,22 @@ def _against(scene: Scene, question: Question, later: Total, earlier: Total, beg
 
 
 def _period_claim(scene: Scene, draft: Draft, total: Total) -> None:
-    found, window = total.aggregate, total.window
+    found, window, count = total.aggregate, total.window, len(total.aggregate.full_days)
     dates = day_range(window.first_date, window.last_date, year_of=scene.today)
+    rate = per_day(found.per_day or 0.0, found.unit)
+    if total.observed.night_only:
+        nightly = amount(found.per_day or 0.0, found.unit)
+        text = say("{rate} a night on {count} nights", rate=nightly, count=count)
+        text = say("{rate} a night on 1 night", rate=nightly) if count == 1 else text
+        text = say("{opening}: {text}", opening=dates, text=text)
+    elif count == 1:
+        text = say("{dates}: {rate} over 1 full day", dates=dates, rate=rate)
+    else:
+        text = say("{dates}: {rate} over {count} full days", dates=dates, rate=rate, count=count)
     draft.claim(
         "per_day",
         EvidenceClass.MEASURED,
-        say(
-            "{dates}: {rate} over {count} full days",
-            dates=dates,
-            rate=per_day(found.per_day or 0.0, found.unit),
-            count=len(found.full_days),
-        )
-        if len(found.full_days) != 1
-        else say("{dates}: {rate} over 1 full day", dates=dates, rate=per_day(found.per_day or 0.0, found.unit)),
+        text,
         cite=cite_of(scene, total.devices),
         refs=total.full_refs,
         values=(

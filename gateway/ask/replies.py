@@ -59,6 +59,8 @@ _UNREADABLE = {
 _SUBJECT_AFTER = frozenset({"is", "does", "did", "has", "was", "will", "can", "should", "do", "ist", "hat", "kann"})
 """Auxiliaries a pet's name follows in a question ("Why is Rex scratching?")."""
 _MOST_PETS = 4
+_LONGEST_DAY_MS = 25 * 3_600_000
+"""A day on which the clocks go back."""
 _ADDED_UP = frozenset({"duration", "mass", "count"})
 """Kinds of property whose slots add up to what a day held."""
 _AROUND_DAYS = 28
@@ -333,6 +335,8 @@ def _event_when(turn: _Turn) -> None:
         _each_pet(turn, lambda pet: medlog.last_logged(scene, question, draft, pet))
     elif observed.kind == "level":
         _each_pet(turn, lambda pet: amounts.logged_level(scene, draft, pet, observed))
+    elif _within_a_day(question.window) and _measured_event(turn):
+        _rows(turn, "when")
     elif len(turn.pets()) > 1:
         _each_pet(turn, lambda pet: latest.last_event(scene, draft, observed, pet=pet, device=_device_subject(turn)))
     else:
@@ -350,10 +354,25 @@ def _event_check(turn: _Turn) -> None:
         else:
             _quantity(turn)
         return
-    for pet in turn.pets() or (None,):
-        amounts.events_in(
-            turn.scene, turn.draft, _event_kind(turn), turn.window(), pet=pet, device=_device_subject(turn)
-        )
+    _rows(turn, "whether")
+
+
+def _within_a_day(window: Window | None) -> bool:
+    """Whether a window is a day, a night or a part of one: then "when?" is told of all that was in it."""
+    return window is not None and window.interval.length_ms <= _LONGEST_DAY_MS
+
+
+def _rows(turn: _Turn, asked: str) -> None:
+    """The visits or refills in the window, of each pet by name where there are several."""
+    kind, window, device = _event_kind(turn), turn.window(), _device_subject(turn)
+
+    def tell(pet: Pet | None) -> None:
+        amounts.events_in(turn.scene, turn.draft, kind, window, pet=pet, device=device, asked=asked)
+
+    if turn.pets():
+        _each_pet(turn, tell)
+    else:
+        tell(None)
 
 
 def _compare_pets(turn: _Turn) -> None:

@@ -30,8 +30,10 @@ def say_thin(scene: Scene, draft: Draft, figure: Figure) -> None:
     grid, window = figure.measured.grid, figure.window
     told = outlook(grid, figure.measured.comparison, window.first_date, window.last_date)
     recorded = int(grid.usable().sum())
-    dates = "" if told.tell_on is None else say(" First comparison {day}", day=day(told.tell_on, year_of=scene.today))
-    firm = "" if told.firm_on is None else say(", a firm one {day}", day=day(told.firm_on, year_of=scene.today))
+    ahead = told.tell_on is not None and told.tell_on > scene.today  # of a time long past there is nothing to wait for
+    dates = say(" First comparison {day}", day=day(told.tell_on or "", year_of=scene.today)) if ahead else ""
+    later = ahead and told.firm_on is not None and told.firm_on != told.tell_on
+    firm = say(", a firm one {day}", day=day(told.firm_on or "", year_of=scene.today)) if later else ""
     draft.say(
         NoticeKind.SHORT,
         say(
