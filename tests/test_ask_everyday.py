@@ -332,6 +332,25 @@ def test_of_a_time_long_past_no_first_comparison_is_awaited(home):
     assert "First comparison" not in text
 
 
+def test_what_moved_beside_something_that_did_not_is_not_up_too(home):
+    text = text_of(asked(home, "Why is Max eating less?"))
+    assert text.startswith("No drop shows in what leaves Max's bowl")
+    assert "Night restlessness is up, " in text
+    assert "up too" not in text
+    assert "Night restlessness is up too, " in text_of(asked(home, "Why is Max scratching more?"))
+
+
+def test_one_day_that_shows_nothing_is_not_too_early(home):
+    text = text_of(asked(home, "What happened with Max on July 6?"))
+    assert "Too early" not in text
+
+
+def test_a_sign_that_is_told_or_counted_says_when_to_call(home):
+    for question in ("Luna threw up twice this morning", "How often did Luna vomit?", "Max coughs at night"):
+        assert "Call your vet (555-0100) today if it keeps coming" in text_of(asked(home, question)), question
+    assert "Call" not in text_of(asked(home, "When did Luna last vomit?"))
+
+
 def test_since_when_a_food_is_given_is_said_once(home):
     answer = asked(home, "Since when does Max get Acme?")
     assert text_of(answer).count("Jul 5") == 1

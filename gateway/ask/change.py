@@ -392,11 +392,13 @@ def as_usual(
     *,
     except_for: str,
     names: tuple[str, ...],
+    beside: Verdict = Verdict.USUAL,
     rank: int = 2,
 ) -> None:
     """What else the pet's devices say of the same days: as usual in one sentence, changes in their own.
 
-    ``names`` are property ids in the order to tell; the one asked about is left out.
+    ``names`` are property ids in the order to tell; the one asked about is left out, and
+    ``beside`` is its verdict.
     """
     usual: list[Figure] = []
     if is_night_label(window.label):  # what else was measured is told of the whole days
@@ -411,7 +413,7 @@ def as_usual(
         if figure.verdict is Verdict.USUAL:
             usual.append(figure)
         elif figure.verdict in _WAY:
-            _also_changed(scene, draft, figure, rank + 1)
+            _also_changed(scene, draft, figure, rank + 1, beside=beside)
     if not usual:
         return
     words = [say("{series.word}", series=figure.observed) for figure in usual]
@@ -435,12 +437,12 @@ def _as_usual_text(words: list[Said]) -> Said:
     return say("{what!u} are as usual", what=joined(words))
 
 
-def _also_changed(scene: Scene, draft: Draft, figure: Figure, rank: int) -> None:
+def _also_changed(scene: Scene, draft: Draft, figure: Figure, rank: int, *, beside: Verdict) -> None:
     """Another series of the same days that changed too, in half a sentence."""
     draft.claim(
         "comparison",
         EvidenceClass.MEASURED,
-        first_upper(also_text(figure)),
+        first_upper(also_text(figure, beside=beside)),
         cite=cite_of(scene, figure.devices, figure),
         refs=figure.refs,
         values=figure.values(),

@@ -111,7 +111,7 @@ def explain_change(scene: Scene, question: Question, draft: Draft, pet: Pet, win
         if any(notice.slot in ("energy", "gap") for notice in draft.notices):
             return
         if figure.verdict is not Verdict.CANNOT_TELL:
-            as_usual(scene, draft, pet, window, except_for=observed.id, names=_BESIDE)
+            as_usual(scene, draft, pet, window, except_for=observed.id, names=_BESIDE, beside=figure.verdict)
         if_seen(draft, figure)
         return
     _explain(scene, draft, figure, inquire(scene, figure, way=found[0], sign=found[1]))
@@ -126,7 +126,16 @@ def _explain(scene: Scene, draft: Draft, figure: Figure, inquiry: Inquiry) -> No
     draft.paragraph()
     measured = figure_claim(scene, draft, figure, ranked=not connected.chains)
     causes = connected.by_cause()
-    as_usual(scene, draft, pet, figure.window, except_for=figure.observed.id, names=_BESIDE, rank=len(causes) + 4)
+    as_usual(
+        scene,
+        draft,
+        pet,
+        figure.window,
+        except_for=figure.observed.id,
+        names=_BESIDE,
+        beside=figure.verdict,
+        rank=len(causes) + 4,
+    )
     parts: list[str] = [] if measured is None else [measured]
     changed = None if len(causes) == 1 else 1  # rivals: every dated change first, then each one's sources
     for number, chains in enumerate(causes, start=1 if changed is None else 2):

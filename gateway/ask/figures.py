@@ -290,10 +290,17 @@ def likely_text(interval: tuple[float, float] | None) -> Said:
     return verbatim("") if interval is None else say(" (likely {range})", range=percent_range(interval))
 
 
-def also_text(figure: Figure) -> Said:
-    """A changed figure that was not asked about, in short: "Night restlessness is up too, 48 %"."""
+def also_text(figure: Figure, *, beside: Verdict) -> Said:
+    """A changed figure that was not asked about, in short: "Night restlessness is up too, 48 %".
+
+    "Too" stands only where what was asked about moved the same way, as ``beside`` says.
+    """
     comparison = figure.measured.comparison
     size = percent(comparison.change or 0.0)
+    if beside is not figure.verdict:
+        if (comparison.change or 0.0) > 0:
+            return say("{series.is} up, {size}", series=figure.observed, size=size)
+        return say("{series.is} down, {size}", series=figure.observed, size=size)
     if (comparison.change or 0.0) > 0:
         return say("{series.is} up too, {size}", series=figure.observed, size=size)
     return say("{series.is} down too, {size}", series=figure.observed, size=size)

@@ -299,7 +299,13 @@ def provenance(scene: Scene, question: Question, draft: Draft, earlier: Answer |
     told = earlier is None or not earlier.claims
     if told and not set(question.subjects) - {"food:current", "food:previous"}:
         draft.say(NoticeKind.SHORT, "There is no answer before this one to account for", slot="answer")
-        draft.say(NoticeKind.NEXT, "Ask again after an answer: each part of it opens its record")
+        draft.say(
+            NoticeKind.NEXT,
+            (
+                "Ask this below an answer on the page. At the command line each question stands alone: open a source with "
+                "scentwalk record"
+            ),
+        )
         return
     if earlier is None or told:
         sources_on(scene, question, draft)

@@ -17,7 +17,7 @@ from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import add_days, local_day
 from gateway.measure.onset import onset
 from gateway.measure.outlook import ids_with
-from gateway.model import Verdict
+from gateway.model import Unclear, Verdict
 
 if TYPE_CHECKING:
     from gateway.ask.answer import Draft
@@ -322,8 +322,11 @@ def overview(scene: Scene, draft: Draft, pet: Pet, window: Window, *, judged: st
     elif len(unclear) < len(figures):
         text = say("Nothing the devices measure is outside {pet}'s usual ({dates})", pet=pet, dates=dates)
         draft.say(NoticeKind.SHORT, text)
-    else:
+    elif all(figure.measured.comparison.reason is Unclear.TOO_FEW_DAYS for figure in unclear):
         draft.say(NoticeKind.SHORT, say("Too early to say what is usual for {pet}", pet=pet))
+    else:
+        text = say("Nothing clear can be said against {pet}'s usual ({dates})", pet=pet, dates=dates)
+        draft.say(NoticeKind.SHORT, text)
     for figure in changed:
         figure_claim(scene, draft, figure, opening=say("{series}", series=figure.observed))
     as_usual(scene, draft, pet, window, except_for="", names=tuple(f.observed.id for f in figures if f not in changed))

@@ -84,7 +84,8 @@ def logged_sign(
         _why(scene, draft, pet, observed, entries=entries, why=question.intent == "explain_change")
     else:
         _counted(scene, draft, pet, observed, entries=entries, window=window, changed=question.intent in _CHANGES)
-    if question.intent in _CHANGES:
+    seen = observed.id in _SIGNS and question.intent in ("quantity", "event_check")
+    if question.intent in _CHANGES or seen:
         draft.paragraph()
         draft.say(
             NoticeKind.CAUTION,
