@@ -297,6 +297,22 @@ def test_whatever_ask_answers_can_be_shown_and_all_it_cites_opens(home, writable
         assert writable.get(record_href(ref)).status_code == 200
 
 
+def test_a_question_asked_back_is_asked_again_of_the_pet_that_is_chosen(home, writable):
+    back = writable.get(f"/answer/{_given(home, 'When did the scratching begin?')}").text
+    assert "Which pet do you mean" in back
+    assert "/ask?q=Max%3A%20When%20did%20the%20scratching%20begin%3F" in hrefs(back)
+    chosen = writable.get(f"/answer/{_given(home, 'Max: When did the scratching begin?')}").text
+    assert "Which pet do you mean" not in chosen
+    assert not any(href.startswith("/ask?q=") for href in hrefs(chosen))
+
+
+def _given(home, question: str) -> int:
+    """The number of a question's answer, asked of the home and stored."""
+    with Database(home.path) as database, database.transaction() as tx:
+        body = json.dumps(answer_json(ask(question, tx, now_ms=NOW_MS)))
+        return tx.save_answer(asked_ms=NOW_MS, question=question, body=body, cites=())
+
+
 # --- records --------------------------------------------------------------------------------------
 
 

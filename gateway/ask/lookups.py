@@ -301,10 +301,8 @@ def provenance(scene: Scene, question: Question, draft: Draft, earlier: Answer |
         draft.say(NoticeKind.SHORT, "There is no answer before this one to account for", slot="answer")
         draft.say(
             NoticeKind.NEXT,
-            (
-                "Ask this below an answer on the page. At the command line each question stands alone: open a source with "
-                "scentwalk record"
-            ),
+            "Ask this below an answer on the page. At the command line each question stands alone: open a source "
+            "with scentwalk record",
         )
         return
     if earlier is None or told:

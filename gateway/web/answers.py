@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -113,7 +113,10 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class AnswerView:
-    """A stored answer, ready to show. ``paragraphs`` hold sentences in reading order, worded in ``language``."""
+    """A stored answer, ready to show. ``paragraphs`` hold sentences in reading order, worded in ``language``.
+
+    ``asks_whose`` where the answer asks back which pet is meant.
+    """
 
     number: int
     question: str
@@ -126,6 +129,12 @@ class AnswerView:
     near_misses: tuple[tuple[str, str, tuple[RecordRef, ...]], ...]
     cut: int
     language: str = "en"
+    asks_whose: bool = False
+
+    def meant(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of the pets' names that the answer asks back by; none where it asks nothing back."""
+        text = " ".join(sentence.text for paragraph in self.paragraphs for sentence in paragraph)
+        return tuple(name for name in names if self.asks_whose and name in text)
 
 
 def _refs(values: Any) -> tuple[RecordRef, ...]:
@@ -210,4 +219,5 @@ def read_answer(number: int, stored: tuple[int, str, str, int]) -> AnswerView:
         near_misses=tuple((str(row["what"]), str(row["reason"]), _refs(row["refs"])) for row in told["near_misses"]),
         cut=len(told["budget"]["cut"]),
         language=str(told.get("language", "en")),  # answers of before were all in English
+        asks_whose=told.get("frame", {}).get("pets") == ["?"],
     )

@@ -120,6 +120,7 @@ class _Pages:
                 sources={receipt.claim: sources(reader, receipt.refs, receipt.window) for receipt in view.receipts},
                 chain=chain,
                 near=near_lines(reader, view.near_misses),
+                whose=view.meant(pet.name for pet in reader.household().pets),
                 charts=tuple(draw_chart(chain, width=width, columns=columns) for width, columns in _CHART_SIZES),
                 href=record_href,
             )
