@@ -123,3 +123,20 @@ def test_every_frame_of_every_language_means_a_cue_class_a_property_or_a_directi
             assert frame.kind in {"cue", "metric", "dir"}
             known = {"cue": cues, "metric": measured, "dir": {"up", "down", "same", "worse", "better", "ignore"}}
             assert frame.target.removeprefix("?").partition(":")[0] in known[frame.kind], frame
+
+
+SPANISH = Grammar(
+    verbs={"rascar": ("rasqu-",), "dar": ("da", "dio")},
+    endings={"ar": ("a", "e", "ando", "arse"), "er": ("e", "io")},
+)
+
+
+def test_a_verb_takes_the_endings_of_its_kind_on_every_stem_and_keeps_its_own_forms():
+    assert expand("~comer mas", SPANISH) == ("comer mas", "come mas", "comio mas")
+    rascar = expand("~rascar", SPANISH)
+    assert {"rascar", "rasca", "rasque", "rascando", "rascarse"} <= set(rascar)
+    assert not any("-" in form for form in rascar)
+
+
+def test_a_verb_of_one_letter_and_an_ending_has_only_the_forms_listed():
+    assert expand("~dar", SPANISH) == ("dar", "da", "dio")

@@ -186,9 +186,27 @@ def _asks(linked: Linked, first: int, last: int, starts_at: int) -> bool:
 
 def _opens(linked: Linked, index: int) -> bool:
     """Whether a question begins at a token: with a verb, or with a question word."""
-    if linked.word(index) in linked.language.words["aux"] | linked.language.words["what"]:
+    if linked.word(index) in linked.language.words["what"]:
+        return True
+    if linked.word(index) in linked.language.words["aux"] and _verb_asks(linked, index):
         return True
     return any(first == index for cue in _WH for first, _ in linked.cues.get(cue, ()))
+
+
+def _verb_asks(linked: Linked, index: int) -> bool:
+    """Whether a verb in front asks: in Spanish it tells as well ("..., come más que nunca").
+
+    There the mark decides, and where nothing is marked, whether a question word stood before.
+    """
+    if linked.language.id != "es":
+        return True
+    end = next((i for i in range(index, len(linked.tokens)) if linked.word(i) in _ENDS), -1)
+    marked = any(token.text == "?" for token in linked.tokens)
+    before = any(first < index for cue in _ASKS_FIRST for first, _ in linked.cues.get(cue, ()))
+    return linked.word(end) == "?" if marked else not before
+
+
+_ASKS_FIRST = ("why", "how_much", "when", "since_when", "how_long", "who")
 
 
 def _names_something(linked: Linked, first: int, last: int) -> bool:
@@ -228,6 +246,8 @@ def _narrowed(linked: Linked, first: int, last: int, starts_at: int) -> Linked:
     kept_too = _WHOSE if _names_something(linked, first, last) else (*_WHOSE, *_BEGAN)
     cues |= {name: linked.cues[name] for name in kept_too if name in linked.cues}
     metrics = tuple(hit for hit in linked.metrics if first <= hit.first and hit.last <= last)
+    if all(hit.faint for hit in metrics) and any(not hit.faint for hit in linked.metrics):
+        metrics = ()  # "he paces all night, what makes him go on so?"
     points = "why" in cues or "cause" in cues or not any(name in cues for name in _NOT_MEASURED)
     told = linked.metrics if points else ()
     directions = tuple(way for way in linked.directions if first <= way[0] and way[1] <= last)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gateway.ask.linking import MetricHit
     from gateway.ontology.frames import FrameHit
-    from gateway.ontology.recognise import Match, Reading
+    from gateway.ontology.recognise import Match, Reading, Token
 
-__all__ = ["Spans", "by_cue", "outside_measured", "outside_names"]
+__all__ = ["Spans", "blamed", "by_cue", "outside_measured", "outside_names"]
 
 Spans = Mapping[str, tuple[tuple[int, int], ...]]
 """Cue class -> token spans ``[first, last)``, in text order."""
@@ -65,3 +65,14 @@ def outside_measured(cues: Spans, metrics: Sequence[MetricHit]) -> Spans:
 
     kept = {name: tuple(filter(free, cues[name])) for name in _FOOD_CUES if name in cues}
     return {name: spans for name, spans in {**cues, **kept}.items() if spans}
+
+
+_BLAMED = frozenset({"own_food", "own_med", "med", "place", "ing"})
+
+
+def blamed(
+    tokens: Sequence[Token], chosen: Sequence[tuple[Match, Reading]], leads: frozenset[str]
+) -> tuple[tuple[int, int], ...]:
+    """Where a cause is said by one word right before what is blamed: "se rasca más por Acme", "wegen Acme"."""
+    firsts = (match.first for match, reading in chosen if reading.kind in _BLAMED)
+    return tuple((first - 1, first) for first in firsts if first and tokens[first - 1].text in leads)

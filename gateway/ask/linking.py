@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 
-from gateway.ask.cues import Spans, by_cue, outside_measured, outside_names
+from gateway.ask.cues import Spans, blamed, by_cue, outside_measured, outside_names
 from gateway.ask.eaten import is_object_of
 from gateway.ask.spelled import respelled, spelled_out
 from gateway.ask.times import Calendar, TimeSpan, read_times, window_of
@@ -207,6 +207,7 @@ def link(text: str, reader: Reader, calendar: Calendar, *, hint: str | None = No
     blocked = {i for first, last, _ in events for i in range(first, last)}
     blocked |= {i for span in times if span.event for i in range(span.first, span.last)}
     free = tuple(span for span in cues.get("cause", ()) if not blocked.issuperset(range(*span)))
+    free = tuple(sorted({*free, *blamed(corrected, chosen, language.words["blames"])}))
     cues = {**cues, "cause": free}  # the "change" of "food change" causes nothing
     blocked |= {i for match, reading in chosen if _is_solid(reading) for i in range(match.first, match.last)}
     blocked |= {i for first, last in cues.get("idiom", ()) for i in range(first, last)}

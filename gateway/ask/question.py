@@ -210,6 +210,9 @@ def _metric(linked: Linked) -> MetricHit | None:
     if other:
         same = [hit for hit in other if hit.direction is not None and hit.property == other[0].property]
         return same[-1] if len({hit.direction for hit in same}) > 1 else next(iter(same), other[0])
+    moved = [hit for hit in hits if hit.direction is not None]
+    if len({hit.direction for hit in moved}) > 1:  # "he used to leave food and now he eats it all"
+        return moved[-1]
     special = [hit for hit in hits if hit.property in {"meals", "meal_time", "eat_rate"} or hit.direction is not None]
     return next(iter(special or hits), None)
 

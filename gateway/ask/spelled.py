@@ -89,6 +89,8 @@ def _fuller(word: str, reader: Reader) -> Iterator[str]:
         yield from (stem for stem in stems if stem in reader.words["takes_clitic"])
         if word.endswith("in") and word + "g" in reader.known:  # "scratchin"
             yield word + "g"
+        if word.endswith("ao") and word[:-1] + "do" in reader.known:  # "cansao"
+            yield word[:-1] + "do"
     for kept in (r"\1", r"\1\1"):
         short = _DRAWN_OUT.sub(kept, word)
         if short != word and (short in reader.known or short in reader.names):

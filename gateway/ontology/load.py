@@ -292,6 +292,7 @@ def _grammar(table: Mapping[str, Any]) -> Grammar:
         sets={name: tuple(words) for name, words in table.get("set", {}).items()},
         verbs={verb: tuple(forms) for verb, forms in table.get("verb", {}).items()},
         spelling={word: str(meant) for word, meant in table.get("spelling", {}).items()},
+        endings={ending: tuple(rows) for ending, rows in table.get("endings", {}).items()},
     )
 
 
@@ -411,10 +412,12 @@ def _known(code: str, table: Mapping[str, Any], times: TimeWords, *lexicons: Rec
     rows = kept()
     if rows is not None:
         return KeptWords(rows, (f"known.{code}",))
+    grammar = _grammar(table)
     plain = frozenset(
         word
         for phrase in (*table["markers"], *table["vocabulary"]["words"], *table["vocabulary"]["neighbours"])
-        for word in fold_alias(phrase)
+        for form in (expand(phrase, grammar) if "~" in phrase else (phrase,))
+        for word in fold_alias(form)
     )
     return plain | _words_in(*lexicons) | _time_vocabulary(times)
 

@@ -42,17 +42,22 @@ class Grammar:
 
     ``sets`` are named lists of words, ``verbs`` maps a verb to its other forms where they are
     irregular (present, past, participle, -ing; any number of them), ``spelling`` maps short
-    and hurried spellings to the word that is meant.
+    and hurried spellings to the word that is meant. ``endings`` maps an infinitive's ending to
+    those that take its place ("ar": "o", "as", "aba"); with them, ``verbs`` adds to the regular
+    forms, and one that ends in "-" is another stem that takes every ending ("rasqu-").
     """
 
     sets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     verbs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     spelling: Mapping[str, str] = field(default_factory=dict)
+    endings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def inflected(verb: str, grammar: Grammar) -> tuple[str, ...]:
-    """Every form of an English verb, itself first: "nap" -> nap, naps, napped, napping."""
+    """Every form of a verb, itself first: "nap" -> nap, naps, napped, napping; else by the language's own endings."""
     irregular = grammar.verbs.get(verb)
+    if grammar.endings:
+        return _with_endings(verb, irregular or (), grammar)
     if irregular is not None:
         return tuple(dict.fromkeys((verb, *irregular)))
     stem = verb + verb[-1] if _doubles(verb) else verb
@@ -70,6 +75,17 @@ def inflected(verb: str, grammar: Grammar) -> tuple[str, ...]:
     else:
         past, going = stem + "ed", stem + "ing"
     return tuple(dict.fromkeys((verb, third, past, going)))
+
+
+def _with_endings(verb: str, more: Sequence[str], grammar: Grammar) -> tuple[str, ...]:
+    """The verb's stems with every ending of its kind, and its other forms: "picar", "piqu-" -> pica, picando, pique.
+
+    A stem of one letter takes none: "dar", "ver" and the like have all their forms listed.
+    """
+    ending = next((end for end in grammar.endings if verb.endswith(end)), "")
+    stems = (verb.removesuffix(ending), *(form[:-1] for form in more if form.endswith("-")))
+    regular = (stem + last for stem in stems if len(stem) > 1 for last in grammar.endings.get(ending, ()))
+    return tuple(dict.fromkeys((verb, *regular, *(form for form in more if not form.endswith("-")))))
 
 
 def _doubles(verb: str) -> bool:
