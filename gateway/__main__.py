@@ -75,12 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     serving.add_argument("--web-port", type=int, metavar="PORT", help="the page's port (default: the configuration's)")
 
     demo = add("demo", "Play a simulated household through the real path and answer its question.")
-    demo.add_argument(
-        "--scenario",
-        default="food_switch",
-        metavar="NAME",
-        help="a story of device_sim/scenarios, such as two_causes or refuted (default: %(default)s)",
-    )
+    demo.add_argument("--scenario", default="food_switch", metavar="NAME", help="a story of device_sim/scenarios")
     demo.add_argument("--seed", type=int, default=0)
     demo.add_argument("--once", action="store_true", help="end after the answer instead of serving the page")
     demo.add_argument("--web-port", type=int, metavar="PORT", default=8080)

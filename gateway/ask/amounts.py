@@ -520,6 +520,18 @@ def _at_that_time(scene: Scene, event: Event, window: Window) -> bool:
     return not is_night_label(window.label) or hour >= _DUSK_HOUR or hour < _DAWN_HOUR
 
 
+def _how_many(count: int, word: str, dates: Said, asked: str) -> Said:
+    """So many visits or refills; with a "yes" where it was asked whether."""
+    rows = elsewhere(word.replace("visit", "visits").replace("refill", "refills"), said(word))
+    if asked == "when":
+        if count == 1:
+            return say("1 {row} {dates}", row=word, dates=dates)
+        return say("{count} {rows} {dates}", count=count, rows=rows, dates=dates)
+    if count == 1:
+        return say("Yes: 1 {row} {dates}", row=word, dates=dates)
+    return say("Yes: {count} {rows} {dates}", count=count, rows=rows, dates=dates)
+
+
 def events_in(
     scene: Scene,
     draft: Draft,
@@ -571,15 +583,7 @@ def events_in(
         _look_at(scene, draft, pet, "food_bowl")
         return
     shared = any(len(event.pets) > 1 for event in found)
-    rows = word.replace("visit", "visits").replace("refill", "refills")
-    named = elsewhere(rows, said(word))
-    if asked == "when":
-        told = say("1 {row} {dates}", row=word, dates=dates)
-        many = say("{count} {rows} {dates}", count=len(found), rows=named, dates=dates)
-    else:
-        told = say("Yes: 1 {row} {dates}", row=word, dates=dates)
-        many = say("Yes: {count} {rows} {dates}", count=len(found), rows=named, dates=dates)
-    draft.say(NoticeKind.SHORT, told if len(found) == 1 else many)
+    draft.say(NoticeKind.SHORT, _how_many(len(found), word, dates, asked))
     total = sum(event.amount or 0 for event in found)
     times = joined([clock_time(scene.local(event.start_ms)) for event in found[-_LISTED:]])
     draft.claim(
