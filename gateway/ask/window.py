@@ -106,8 +106,10 @@ def _held_against(span: TimeSpan, facts: Facts) -> bool:
     """Whether a time is only what a change is held against: "than last month", "than she did a few weeks ago"."""
     than = facts.linked.language.words["than"] - facts.linked.language.words["since_too"]
     measured = {i for hit in facts.linked.metrics for i in range(hit.first, hit.last)}
+    usual = (place for cue in ("usual", "normal") for place in facts.linked.cues.get(cue, ()))
+    measured |= {i for place in usual for i in range(*place)}  # "more than usual this week"
     for i in range(span.first - 1, max(-1, span.first - 2 - _THAN), -1):
-        if facts.linked.word(i) in than:
+        if facts.linked.word(i) in than and i not in measured:
             return not any(other.first <= j < other.last for other in facts.linked.times for j in range(i, span.first))
         if i in measured:
             return False
