@@ -143,10 +143,30 @@ def _tells_and_asks(linked: Linked, first: int, mark: int) -> bool:
     opens = opening(linked.tokens, linked.cues, mark + 1, last)
     while linked.word(opens) in linked.language.words["openers"]:  # "..., so what did Bella eat?"
         opens += 1
+    if _goes_on(linked, first, mark, opens):
+        return False
     led = opens > mark + 1  # ", you think that's from the prednisone?"
     whether = any(a == opens for a, _ in linked.cues.get("whether", ()))  # ", and I'm wondering if it is the food."
     asks = _opens(linked, opens) or (led and (whether or linked.word(last) == "?"))
     return asks and (led or not _relative(linked, opens)) and _has_content(linked, opens, last)
+
+
+def _goes_on(linked: Linked, first: int, mark: int, opens: int) -> bool:
+    """Whether what follows a mark belongs to the clause before it, as a German comma stands before each of them.
+
+    "Ist Lachs in dem, was er frisst?", "Könnte Acme der Grund sein, warum er sich kratzt?"
+    """
+    words = linked.language.words
+    if linked.word(opens) in words["what"] and linked.word(mark - 1) in words["relative_heads"]:
+        return True
+    starts_at = opening(linked.tokens, linked.cues, first, mark)
+    blames = any(first <= a and b <= mark for name in _BLAMES for a, b in linked.cues.get(name, ()))
+    reason = any(a == opens for a, _ in linked.cues.get("why", ()))
+    asks = linked.word(starts_at) in words["aux"] or any(first <= a < mark for a, _ in linked.cues.get("whether", ()))
+    return reason and blames and asks and linked.word(mark) == ","
+
+
+_BLAMES = ("cause", "present_cause")
 
 
 def _asks_something(linked: Linked, first: int, last: int) -> bool:

@@ -54,7 +54,8 @@ def _blames_food(f: Facts) -> bool:
 def _asks_food(f: Facts) -> bool:
     eaten = f.mentions("ing", "food", "own_food") or bool(f.linked.toxins)
     asked = f.yes_no or f.starts("can", "how_much", within=4) or f.has("eat_ask") or _judged_last(f)
-    return eaten and f.has("can") and asked
+    told = f.starts("why", within=2) and f.moved  # "why does he eat less since we give him Acme"
+    return eaten and f.has("can") and asked and not told
 
 
 def _asks_before(f: Facts) -> bool:
@@ -123,9 +124,14 @@ def _asks_device(f: Facts) -> bool:
         return True
     noun = f.has("device_food_bowl", "device_tracker", "device_water_bowl", "device_scale", "device_hub")
     about = bool(f.devices) or f.has("device_any") or noun
-    fares = f.metric is not None and f.moved and f.has("why", "how_much")  # "why is he leaving food in the bowl"
+    blamed = f.has("cause") and (f.subject_food or f.subject_med)
+    fares = f.metric is not None and f.moved and (blamed or f.has("why", "how_much"))  # "why's he leaving food in it"
     asked = (f.has("device_ask") and not fares) or (
-        f.yes_no and f.measured is None and not f.has("why", "cause") and not _stands_in(f)
+        f.yes_no
+        and f.measured is None
+        and not f.has("why", "cause")
+        and not _stands_in(f)
+        and not (f.has("contain") and f.thing)
     )
     return about and asked and f.measured in {None, "intake", "refill", "water", "weight", "meals"}
 
@@ -145,12 +151,13 @@ def _perfect(f: Facts) -> bool:
     """Whether it is "how long has ... been", not "how long did": the state still lasts."""
     aside = {i for first, last in f.linked.cues.get("wrapper", ()) for i in range(first, last)}
     first, last = f.linked.asked
+    still = {f.linked.word(i) for i in range(first, last) if i not in aside}  # "wie lange frisst er schon ..."
     if f.metric is not None and f.metric.first >= first:  # "how long has he been eating less than he normally does"
         last = f.metric.last
     aside |= {i for i in range(len(f.linked.tokens)) if not first <= i < last}
     words = {token.text for i, token in enumerate(f.linked.tokens) if i not in aside}  # "how long did you say ..."
     closed = f.linked.language.words
-    return bool(words & closed["lasting"]) and not words & closed["past"]
+    return bool(still & closed["lasting"]) and not words & closed["past"]
 
 
 def _around(f: Facts) -> bool:
@@ -272,6 +279,9 @@ def _provenance(f: Facts) -> bool:
         return True
     if f.metric is not None and f.metric.last <= f.linked.asked[0] and f.has("why"):
         return False  # "she scratches like mad. Where does that come from?": what was told, not what the hub said
+    spans = {name: set(f.linked.cues.get(name, ())) for name in ("provenance", "why")}
+    if _measured(f) and spans["provenance"] and spans["provenance"] <= spans["why"]:
+        return False  # "Woher kommt das viele Kratzen?": the same words ask for the cause of what is measured
     asks = f.has("provenance") and (f.has("claimword", "current_food", "claim") or f.starts("provenance", within=3))
     return asks and not (_measured(f) and f.has("cause") and f.yes_no)
 

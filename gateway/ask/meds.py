@@ -44,7 +44,7 @@ def since_given(f: Facts) -> bool:
 def asks_last_given(f: Facts) -> bool:
     """Whether it is when a medicine was given: "when did ...", "the last flea treatment on record"."""
     verbless = not any(token.text in f.linked.language.words["aux"] for token in f.linked.tokens)
-    last = f.has("last") and (f.has("record") or verbless) and not (f.yes_no and not verbless)
+    last = f.has("last") and (f.has("record", "when") or verbless) and not (f.yes_no and not verbless)
     return f.subject_med and (f.starts("when", within=3) or last) and f.metric is None
 
 

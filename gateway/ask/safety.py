@@ -161,13 +161,27 @@ def _overdose(linked: Linked) -> bool:
     dated = linked.has("last") and linked.starts(
         "when", "how_long", within=3
     )  # "how long ago was he given his last ..."
-    for first, _ in meds if not dated else ():
+    for first, end in meds if not dated else ():
         lead = linked.cues.get("contact_unknown", ())
-        if any(last <= first and first - last <= 4 for _, last in lead):
+        if any(last <= first and first - last <= 4 for _, last in lead) or _swallowed_before(linked, end):
             return True
     words = {token.text for token in linked.tokens}
-    doubled = bool(words & {"twice", "double", "doppelt", "zweimal", "doble"}) or "two doses" in linked.text.lower()
+    doubled = bool(words & _TWICE) or "two doses" in linked.text.lower()
     return bool(meds) and doubled and linked.has("given", "missed") and not linked.has("how_often", "due")
+
+
+_TWICE = frozenset({"twice", "double", "doppelt", "doppelte", "doppelten", "zweimal", "doble"})
+
+
+def _swallowed_before(linked: Linked, end: int) -> bool:
+    """Whether a German participle follows its object: "hat die Wurmtabletten aufgefressen"."""
+    if linked.language.id != "de":
+        return False
+    told = is_told(linked, end - 1)
+    if told and any(linked.word(i) in linked.language.words["swallowed"] for i in range(end, end + 3)):
+        return True
+    verbs = ("contact_unknown", *(("swallow",) if told else ()))
+    return any(0 <= verb - end <= 2 for name in verbs for verb, _ in linked.cues.get(name, ()))
 
 
 def _unknown_object(linked: Linked) -> tuple[str, ...]:

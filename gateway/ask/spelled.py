@@ -31,6 +31,9 @@ _DRAWN_OUT = re.compile(r"(\w)\1{2,}")
 _SHORT = range(3, 6)
 """Letters of a word whose two swapped letters are put right where that makes a function word."""
 
+_JOINTS = ("en", "n", "er", "s", "e")
+"""What may stand between the words of a German compound."""
+
 _SHORTEST_PART = 5
 """Letters from which a part makes a compound dangerous: "Bier" would take in too many words."""
 
@@ -65,7 +68,23 @@ def spelled_out(tokens: tuple[Token, ...], reader: Reader) -> tuple[Token, ...]:
     No correction and no guess: another spelling of the same word, by a table of the language
     or by a rule that counts only where it makes a known word of an unknown one.
     """
-    return tuple(Token(_full_word(token.text, reader), token.start, token.end) for token in tokens)
+    full = (Token(_full_word(token.text, reader), token.start, token.end) for token in tokens)
+    return tuple(part for token in full for part in _parted(token, reader))
+
+
+def _parted(token: Token, reader: Reader) -> tuple[Token, ...]:
+    """A German compound of a thing and a condition as its two words: "Entenallergie", "Rinderunverträglichkeit"."""
+    heads = (word for one in reader.languages for word in sorted(one.words["compound_heads"]))
+    for head in heads if token.text not in reader.known else ():
+        first = token.text.removesuffix(head)
+        if first == token.text or len(first) < _SHORT.start:
+            continue
+        for thing in (first, *(first.removesuffix(joint) for joint in _JOINTS)):
+            found = reader.things.lexicon.at((Token(thing, 0, 0),), 0)
+            if any(reading.kind in {"ing", "food"} for _, readings in found for reading in readings):
+                cut = token.start + min(len(first), token.end - token.start)
+                return Token(thing, token.start, cut), Token(head, cut, token.end)
+    return (token,)
 
 
 def _full_word(word: str, reader: Reader) -> str:
@@ -91,6 +110,7 @@ def _fuller(word: str, reader: Reader) -> Iterator[str]:
             yield word + "g"
         if word.endswith("ao") and word[:-1] + "do" in reader.known:  # "cansao"
             yield word[:-1] + "do"
+        yield from (word for word in _german_ends(word) if word in reader.known)
     for kept in (r"\1", r"\1\1"):
         short = _DRAWN_OUT.sub(kept, word)
         if short != word and (short in reader.known or short in reader.names):
@@ -99,6 +119,14 @@ def _fuller(word: str, reader: Reader) -> Iterator[str]:
         swapped = {word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(len(word) - 1)} & reader.markers
         if len(swapped) == 1:
             yield from swapped
+
+
+def _german_ends(word: str) -> Iterator[str]:
+    """A German verb without its weak vowels: "sagn", "gfressn"."""
+    ending = word[:-1] + "en" if word.endswith("n") else word
+    for full in (ending, "ge" + ending[1:] if word.startswith("g") else ending):
+        if full != word:
+            yield full
 
 
 def respelled(

@@ -211,14 +211,16 @@ _TREATED_WITH: Mapping[str, str] = {"cond:fleas": "med:flea_treatment", "cond:wo
 
 def treated_for(linked: Linked) -> Linked:
     """The medicine where its use is said: "treated Max against fleas", "something for fleas"."""
-    names = ("treated", "against", "done_for")
-    treated, against, done = (linked.language.words.get(name, frozenset()) for name in names)
+    names = ("treated", "against", "done_for", "treated_after")
+    treated, against, done, after = (linked.language.words.get(name, frozenset()) for name in names)
     pets = {last for (_, last), mention in zip(linked.spans, linked.mentions, strict=True) if mention.kind == "pet"}
 
     def meant(span: tuple[int, int], target: str) -> bool:
         before = {linked.word(i) for i in range(max(0, span[0] - 6), span[0])}
         if target not in _TREATED_WITH or not before:
             return False
+        if linked.word(span[0] - 1) in against and any(linked.word(i) in after for i in range(span[1], span[1] + 3)):
+            return True  # "wurde gegen Flöhe behandelt"
         if linked.word(span[0] - 1) in against:  # "treated against fleas", "when did we do Max for fleas"
             return bool(treated & before) or (span[0] - 1 in pets and bool(done & before))
         return span[0] in pets and bool(done & before)  # "when did we last do Max's fleas"
