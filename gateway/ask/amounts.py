@@ -523,13 +523,10 @@ def _at_that_time(scene: Scene, event: Event, window: Window) -> bool:
 def _how_many(count: int, word: str, dates: Said, asked: str) -> Said:
     """So many visits or refills; with a "yes" where it was asked whether."""
     rows = elsewhere(word.replace("visit", "visits").replace("refill", "refills"), said(word))
+    parts: dict[str, str | int] = {"count": count, "row": word, "rows": rows, "dates": dates}
     if asked == "when":
-        if count == 1:
-            return say("1 {row} {dates}", row=word, dates=dates)
-        return say("{count} {rows} {dates}", count=count, rows=rows, dates=dates)
-    if count == 1:
-        return say("Yes: 1 {row} {dates}", row=word, dates=dates)
-    return say("Yes: {count} {rows} {dates}", count=count, rows=rows, dates=dates)
+        return say("1 {row} {dates}", **parts) if count == 1 else say("{count} {rows} {dates}", **parts)
+    return say("Yes: 1 {row} {dates}", **parts) if count == 1 else say("Yes: {count} {rows} {dates}", **parts)
 
 
 def events_in(
