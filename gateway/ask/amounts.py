@@ -169,7 +169,7 @@ def quantity(scene: Scene, question: Question, draft: Draft, pet: Pet, window: W
             window=window,
             about=(f"pet:{pet.id}", f"series:{asked.series}"),
         )
-    if total is not None and len(total.aggregate.full_days) > 1:
+    if total is not None and len(total.aggregate.full_days) > 1 and not is_night_label(window.label):
         _daily_claim(scene, draft, total, asked.cite)
     _set_aside(asked)
     _uncovered(asked, part, total)
@@ -367,8 +367,9 @@ def _logs(scene: Scene, entry: TextRecord, observed: Property) -> bool:
 
 
 def compare_pets(scene: Scene, question: Question, draft: Draft, pets: tuple[Pet, ...], window: Window) -> None:
-    """Answer "who more?": each pet's daily mean over the same days, or for whom it can't be said."""
-    observed = scene.ontology.properties[str(question.metric)]
+    """Answer "who more?": each pet's mean over the same days or nights, or for whom it can't be said."""
+    asked = scene.ontology.properties[str(question.metric)]
+    observed, window = by_night(scene, asked, window)
     told: list[tuple[Pet, Total]] = []
     missing = []
     for pet in pets:
@@ -398,7 +399,7 @@ def compare_pets(scene: Scene, question: Question, draft: Draft, pets: tuple[Pet
     for pet, total in told:
         _mean_of(scene, draft, pet, total)
         _set_aside(_Asked(scene, draft, pet, observed, window))
-    _each_own_past(scene, draft, observed, tuple(pet for pet, _ in told))
+    _each_own_past(scene, draft, asked, tuple(pet for pet, _ in told))
     if observed.caveat:
         draft.say(NoticeKind.CAUTION, observed.caveat)
     if len({pet.species for pet, _ in told}) > 1:
@@ -410,7 +411,8 @@ def _who_more(scene: Scene, observed: Property, told: list[tuple[Pet, Total]], w
     order = sorted(told, key=lambda pair: (-(pair[1].aggregate.per_day or 0.0), pair[0].id))
     first, second = order[0], order[1]
     dates = day_range(window.first_date, window.last_date, year_of=scene.today)
-    figures = [per_day(total.aggregate.per_day or 0.0, observed.unit) for _, total in order]
+    dates = say("night of {day}", day=dates) if observed.night_only and window.first_date == window.last_date else dates
+    figures = [_rate(total) for _, total in order]
     lead = (
         say("About the same: {one} and {other}", one=first[0], other=second[0])
         if figures[0] == figures[1]
@@ -427,10 +429,18 @@ def _who_more(scene: Scene, observed: Property, told: list[tuple[Pet, Total]], w
     return say("{lead}, {dates}", lead=lead, dates=dates)
 
 
+def _rate(total: Total) -> Said:
+    """A mean as a rate: "3 h a day", of nights "3 h a night"."""
+    found, unit = total.aggregate.per_day or 0.0, total.observed.unit
+    return say("{figure} a night", figure=amount(found, unit)) if total.observed.night_only else per_day(found, unit)
+
+
 def _mean_of(scene: Scene, draft: Draft, pet: Pet, total: Total) -> None:
-    """One pet's daily mean, with the days it stands on."""
+    """One pet's daily mean, with the days or nights it stands on."""
     found = total.aggregate
-    days = say("{used} of {expected} days", used=len(found.full_days), expected=found.days_expected)
+    parts: dict[str, int] = {"used": len(found.full_days), "expected": found.days_expected}
+    nights = total.observed.night_only
+    days = say("{used} of {expected} nights", **parts) if nights else say("{used} of {expected} days", **parts)
     summed = total.observed.unit == "mg" and found.total is not None
     in_all = say(", {amount} in all", amount=amount(found.total or 0.0, total.observed.unit)) if summed else ""
     draft.claim(
@@ -439,7 +449,7 @@ def _mean_of(scene: Scene, draft: Draft, pet: Pet, total: Total) -> None:
         say(
             "{pet}: {rate} over {days}{in_all}",
             pet=pet,
-            rate=per_day(found.per_day or 0.0, total.observed.unit),
+            rate=_rate(total),
             days=days,
             in_all=in_all,
         ),

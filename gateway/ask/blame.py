@@ -32,7 +32,16 @@ if TYPE_CHECKING:
     from gateway.model import Chain, Link, Pet, RecordRef, Window
     from gateway.stored import TextRecord
 
-__all__ = ["before_change", "cause_check", "counted_words", "exposures", "say_exposures", "say_happened", "thing_words"]
+__all__ = [
+    "before_change",
+    "cause_check",
+    "counted_words",
+    "ended_by",
+    "exposures",
+    "say_exposures",
+    "say_happened",
+    "thing_words",
+]
 
 _DAY_MS = 86_400_000
 _SHOWN = 4
@@ -324,12 +333,12 @@ def say_exposures(scene: Scene, draft: Draft, pet: Pet, found: tuple[Link, ...])
             class_of(piece.record),
             say("{what!u} {span}", what=known(name), span=_span(scene, link)),
             cite=cite(scene, piece.record),
-            refs=(piece.record, *_ended_by(scene, link)),
+            refs=(piece.record, *ended_by(scene, link)),
             about=(f"pet:{pet.id}", link.edge.head.name),
         )
 
 
-def _ended_by(scene: Scene, link: Link) -> tuple[RecordRef, ...]:
+def ended_by(scene: Scene, link: Link) -> tuple[RecordRef, ...]:
     """The record of the food that took a food's place: what dates the end of its days."""
     ended, pet = link.edge.valid_to_ms, link.edge.tail.name.partition(":")[2]
     if link.edge.relation != "ate" or ended is None or ended > scene.now_ms:

@@ -7,7 +7,6 @@ settle it and when.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gateway.ask.energy import same_energy
@@ -373,7 +372,8 @@ def _wider(scene: Scene, draft: Draft, figure: Figure) -> None:
     for days in _WIDER_DAYS:
         if days <= figure.measured.comparison.days_expected:
             continue
-        window = scene.window(f"P{days}D", add_days(scene.today, 1 - days), scene.today)
+        label = f"NIGHT:P{days}D" if is_night_label(figure.window.label) else f"P{days}D"
+        window = scene.window(label, add_days(scene.today, 1 - days), scene.today)
         wider = compare_window(scene, figure.pet, figure.observed, window)
         if wider is not None and wider.verdict is not Verdict.CANNOT_TELL:
             opening = say("Over the last {days} days it is {verdict}", days=days, verdict=verdict_words(wider))
@@ -402,7 +402,7 @@ def as_usual(
     """
     usual: list[Figure] = []
     if is_night_label(window.label):  # what else was measured is told of the whole days
-        window = replace(window, label=f"{window.first_date}/{window.last_date}")
+        window = scene.window(f"{window.first_date}/{window.last_date}", window.first_date, window.last_date)
     for name in names:
         observed = scene.ontology.properties[name]
         if name == except_for or not scene.devices_of(pet.id, observed):

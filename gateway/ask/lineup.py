@@ -69,7 +69,7 @@ def lines_up(scene: Scene, question: Question, draft: Draft, pet: Pet) -> None:
             slot=observed.id,
         )
         return
-    _say_sides(scene, draft, pet, observed, thing=thing, sides=(with_it, without), night=night)
+    _say_sides(scene, draft, pet, observed, thing=thing, found=found, sides=(with_it, without), night=night)
     if len(found) == 1 or _stretches(found) < 2:
         draft.say(NoticeKind.CAUTION, "That is one change, so one observation; whatever else changed then fits as well")
 
@@ -157,6 +157,7 @@ def _say_sides(
     observed: Property,
     *,
     thing: Said,
+    found: tuple[Link, ...],
     sides: tuple[dict[str, float], dict[str, float]],
     night: bool,
 ) -> None:
@@ -174,6 +175,7 @@ def _say_sides(
     draft.paragraph()
     series = scene.ontology.series_id(pet.id, observed.id)
     dates = sorted({*sides[0], *sides[1]})
+    rows = _rows_behind(scene, series, dates, night=words == "nights")
     draft.claim(
         "with_and_without",
         EvidenceClass.MEASURED,
@@ -188,7 +190,7 @@ def _say_sides(
             dates=day_range(dates[0], dates[-1], year_of=scene.today),
         ),
         cite=cite_of(scene, scene.devices_of(pet.id, observed)),
-        refs=tuple(RecordRef(f"day:{series}/{date}") for date in dates),
+        refs=tuple(RecordRef(f"day:{series}/{date}") for date in rows),
         values=(
             Quantity("with", round(means[0], 3), f"{observed.unit}/day"),
             Quantity("without", round(means[1], 3), f"{observed.unit}/day"),
@@ -196,8 +198,16 @@ def _say_sides(
             Quantity("days_without", len(sides[1]), "days"),
             *(() if change is None else (Quantity("change", round(change, 6), "fraction"),)),
         ),
-        about=(f"pet:{pet.id}", f"series:{series}"),
+        about=(f"pet:{pet.id}", f"series:{series}", *dict.fromkeys(link.edge.head.name for link in found)),
     )
+
+
+def _rows_behind(scene: Scene, series: str, dates: list[str], *, night: bool) -> list[str]:
+    """The days whose rows were read: a night also stands on the row of the morning after."""
+    mornings = {add_days(date, 1) for date in dates} if night else set()
+    over = add_days(scene.today, -1)
+    stored = {row.date for row in scene.reader.days(series, dates[0], over)} if mornings else set()
+    return sorted({*dates, *(mornings & stored)})
 
 
 # --- the other pets ----------------------------------------------------------------------------------

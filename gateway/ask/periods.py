@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gateway.ask.blame import say_happened
+from gateway.ask.blame import ended_by, say_happened
 from gateway.ask.change import as_usual, figure_claim, figure_seen, if_seen, not_captured, say_verdict
 from gateway.ask.figures import cite_of, compare_window, total_of
 from gateway.ask.floors import say_floors
@@ -161,7 +161,7 @@ def food_since(scene: Scene, draft: Draft, pet: Pet, food: str) -> None:
         class_of(piece.record),
         say("{what} {span}", what=verbatim(name), span=span),
         cite=cite(scene, piece.record),
-        refs=(piece.record,),
+        refs=(piece.record, *ended_by(scene, link)),
         values=(Quantity("since", began, "date"),),
         about=(f"pet:{pet.id}", food),
     )

@@ -6,7 +6,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gateway.ask.figures import Total, cite_of, total_of
-from gateway.ask.said import Said, say, verbatim
+from gateway.ask.said import Part, Said, say, verbatim
 from gateway.ask.wording import amount, clock_time, day, day_range, usual_of
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import SLOT_MS, add_days, local_day
@@ -65,32 +65,32 @@ def _recorded(count: int, *, night: bool) -> Said:
 
 
 def _so_far(scene: Scene, draft: Draft, total: Total) -> None:
-    """The range and middle of the full days."""
-    full = [row for row in total.rows if row.date in total.aggregate.full_days]
-    if len(full) < _LEAST_DAYS or total.aggregate.least is None or total.aggregate.most is None:
+    """The range and middle of the full days, or nights."""
+    found, unit = total.aggregate, total.observed.unit
+    if len(found.full_days) < _LEAST_DAYS or found.least is None or found.most is None:
         return
-    middle = median(row.total for row in full)
-    unit = total.observed.unit
-    dates = day_range(full[0].date, full[-1].date, year_of=scene.today)
+    middle = median(found.held)
+    parts: dict[str, Part] = {
+        "least": usual_of(found.least, found.most, unit),
+        "most": amount(found.most, unit),
+        "pet": total.pet,
+        "count": len(found.full_days),
+        "middle": amount(middle, unit),
+        "dates": day_range(found.full_days[0], found.full_days[-1], year_of=scene.today),
+    }
     draft.claim(
         "so_far",
         EvidenceClass.MEASURED,
-        say(
-            "{least} to {most} on {pet.his} {count} full days, middle {middle}, {dates}",
-            least=usual_of(total.aggregate.least, total.aggregate.most, unit),
-            most=amount(total.aggregate.most, unit),
-            pet=total.pet,
-            count=len(full),
-            middle=amount(middle, unit),
-            dates=dates,
-        ),
+        say("{least} to {most} on {pet.his} {count} nights, middle {middle}, {dates}", **parts)
+        if total.observed.night_only
+        else say("{least} to {most} on {pet.his} {count} full days, middle {middle}, {dates}", **parts),
         cite=cite_of(scene, total.devices),
-        refs=tuple(row.ref for row in full),
+        refs=total.full_refs,
         values=(
-            Quantity("least", total.aggregate.least, unit),
-            Quantity("most", total.aggregate.most, unit),
+            Quantity("least", found.least, unit),
+            Quantity("most", found.most, unit),
             Quantity("middle", middle, unit),
-            Quantity("days", len(full), "days"),
+            Quantity("days", len(found.full_days), "days"),
         ),
         window=total.window,
         about=(f"pet:{total.pet.id}",),

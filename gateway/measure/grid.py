@@ -160,7 +160,8 @@ class Aggregate:
 
     ``total`` sums everything counted in the window; ``per_day`` is the mean over
     ``full_days`` alone, the days heard enough and over; None where there is none.
-    ``set_aside_days`` were heard too little to enter the mean, ``open_days`` are not over.
+    ``set_aside_days`` were heard too little to enter the mean, ``open_days`` are not over;
+    ``held`` is what each of the full days held, in their order.
     """
 
     unit: str
@@ -174,6 +175,7 @@ class Aggregate:
     days_expected: int
     coverage: float
     fault: str | None = None
+    held: tuple[float, ...] = ()
 
 
 def aggregate(grid: DayGrid, first: str, last: str, *, open_day: str | None = None) -> Aggregate:
@@ -208,4 +210,5 @@ def aggregate(grid: DayGrid, first: str, last: str, *, open_day: str | None = No
         ),
         days_expected=expected,
         coverage=float(grid.covered_ms[rows].sum() / span) if span else 0.0,
+        held=tuple(values.tolist()),
     )
