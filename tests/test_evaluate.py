@@ -12,16 +12,19 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from gateway.ask.answer import answer_json
+from gateway.ask.ask import ask
 from gateway.ask.onfile import OnFile
 from gateway.store import Snapshot
 from tests.evaluate.ablate import VARIANTS, without
 from tests.evaluate.asked import answers
 from tests.evaluate.book import Book
 from tests.evaluate.cases import TIGHT, Cover, Fact, Question, Span, Truth, covered, read_cases, write_cases
+from tests.evaluate.exhaust import spoilings
 from tests.evaluate.home import Home
 from tests.evaluate.mutate import MUTATIONS, spoiled
 from tests.evaluate.phrases import DEVELOPMENT, PUBLISHED
-from tests.evaluate.refigure import Day, compare_again
+from tests.evaluate.refigure import Day, compare_again, days_compared
 from tests.evaluate.replay import replay
 from tests.evaluate.score import Score, causes_in_order, first_chain, wilson
 from tests.evaluate.stories import RIVALS
@@ -29,7 +32,7 @@ from tests.evaluate.table import order_table
 from tests.evaluate.worlds import worlds
 
 FOLDER = Path(__file__).parent / "evaluate"
-CHECKER = ("book", "cases", "mutate", "refigure", "replay", "score")
+CHECKER = ("book", "case", "cases", "counted", "exhaust", "mutate", "refigure", "replay", "score", "words")
 HOUSEHOLDS = 8
 
 
@@ -202,6 +205,36 @@ def test_a_tight_budget_is_kept_and_has_its_own_table(rivals):
     assert f"{TIGHT} tokens" in lines[0]
 
 
+NIGHTS = (
+    "Who slept longer last night, {name} or {other}?",
+    "How long did {name} sleep on Monday night?",
+    "Why can't {name} sleep at night?",
+    "How restless was {name} at night last week?",
+    "Do {name}'s restless nights line up with {food}?",
+    "Why did {name} scratch so much last night?",
+)
+
+
+def test_what_is_asked_of_nights_is_told_of_nights_and_recomputed(homes):
+    """A night compared by whole days, or a mean of days that ended at seven, would be told as what it is not."""
+    told, problems = [], []
+    for world, asked in homes:
+        book, question = Book(Path(world.db_path)), asked[0][0]
+        pets = sorted(book.pets.values(), key=lambda name: name not in question.text)
+        foods = [name for name, _ in book.foods.values()] or ["the new food"]
+        with Snapshot(Path(world.db_path)) as reader:
+            for asked_so in NIGHTS:
+                text = asked_so.format(name=pets[0], other=pets[1], food=foods[-1])
+                answer = answer_json(ask(text, reader, now_ms=question.now_ms))
+                problems += [(text, found) for found in replay(answer, book)]
+                if answer["frame"]["window"] == "LAST_NIGHT" and answer["frame"]["intent"] == "compare_pets":
+                    told += [claim["text"] for claim in answer["claims"] if claim["kind"] == "per_day"]
+        book.close()
+    assert problems == []
+    assert told
+    assert all(" a night over 1 of 1 nights" in text for text in told)
+
+
 def test_a_weekend_on_which_nothing_is_usual_gives_no_comparison():
     """What a spoiled citation may name: a sign of every second Monday, asked about a Saturday and a Sunday."""
     began, rows = datetime(2026, 5, 1, tzinfo=UTC), {}
@@ -211,8 +244,10 @@ def test_a_weekend_on_which_nothing_is_usual_gives_no_comparison():
         start_ms, day = int(start.timestamp() * 1000), start.date().isoformat()
         rows[day] = Day("max.shake", day, start_ms, start_ms + 86_400_000, sums, (900_000,) * 96)
     until_ms = int((began + timedelta(days=66)).timestamp() * 1000)
-    again = compare_again(rows, "2026-07-04", "2026-07-05", zone=ZoneInfo("UTC"), until_ms=until_ms, usual_days=56)
-    assert again is None
+    of = {"zone": ZoneInfo("UTC"), "until_ms": until_ms}
+    _, base = days_compared(rows, "2026-07-04", "2026-07-05", **of)
+    assert len(base) == 56
+    assert compare_again(rows, "2026-07-04", "2026-07-05", base=base, **of) is None
 
 
 def test_every_kind_of_spoiled_answer_is_caught(homes):
@@ -226,6 +261,25 @@ def test_every_kind_of_spoiled_answer_is_caught(homes):
                     passed.append((kind, what))
         book.close()
     assert made.keys() == {*MUTATIONS, "deleted source"}
+    assert passed == []
+
+
+def test_every_value_citation_and_word_of_a_claim_is_looked_at(homes):
+    """Each spoiled by itself: a value or a citation no rule looks at would pass here whatever is drawn elsewhere."""
+    made, passed = Counter(), []
+    for world, asked in homes:
+        book, seen = Book(Path(world.db_path)), Counter()
+        for _, answer in asked:
+            for claim in answer["claims"]:
+                seen[claim["kind"]] += 1
+                if seen[claim["kind"]] > 3:  # of a kind and a home
+                    continue
+                for what, how, twin in spoilings(claim, book):
+                    made[what.split()[0]] += 1
+                    if not replay({**answer, "claims": [twin]}, book):
+                        passed.append((claim["kind"], what, how))
+        book.close()
+    assert made.keys() >= {"value", "dropped", "swapped", "figure", "name", "about"}
     assert passed == []
 
 

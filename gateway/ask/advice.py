@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gateway.ask.amounts import logged_level
 from gateway.ask.blame import exposures, say_exposures
 from gateway.ask.change import figure_claim, figure_seen, say_verdict, verdict_words
 from gateway.ask.facts import age_months
@@ -18,6 +17,7 @@ from gateway.ask.lookups import last_weights
 from gateway.ask.said import Said, known, said, say, verbatim
 from gateway.ask.signs import say_signs, signs_lately
 from gateway.ask.sources import as_said, cite, mentions
+from gateway.ask.weighed import logged_level
 from gateway.ask.wording import joined, listed
 from gateway.dialogue import EvidenceClass, NoticeKind
 from gateway.measure.days import add_days

@@ -10,12 +10,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gateway.ask.change import not_captured
-from gateway.ask.figures import Total, by_night, cite_of, compare_window, is_night_label, total_of
+from gateway.ask.figures import (
+    Total,
+    by_night,
+    cite_of,
+    compare_window,
+    days_of,
+    is_night_label,
+    rate_of,
+    span_of,
+    total_of,
+)
 from gateway.ask.floors import say_floors
 from gateway.ask.latest import row_words, say_latest
-from gateway.ask.said import Said, elsewhere, said, say, verbatim
-from gateway.ask.sources import say_logged
-from gateway.ask.weighed import last_weighing, say_weighings
+from gateway.ask.said import Said, elsewhere, said, say
+from gateway.ask.weighed import logged_level
 from gateway.ask.wording import (
     amount,
     clock_time,
@@ -39,9 +48,8 @@ if TYPE_CHECKING:
     from gateway.dialogue import Question
     from gateway.model import Event, Pet, Window
     from gateway.ontology.vocabulary import Property
-    from gateway.stored import TextRecord
 
-__all__ = ["Part", "compare_pets", "events_in", "logged_level", "part_of", "quantity"]
+__all__ = ["Part", "compare_pets", "events_in", "part_of", "quantity"]
 
 _HEARD_WELL = 0.9
 """From this share of a window on, silence is not worth a sentence."""
@@ -332,40 +340,6 @@ def _uncovered(asked: _Asked, part: Part, total: Total | None) -> None:
         asked.draft.say(NoticeKind.ABSENCE, text, slot=slot)
 
 
-def logged_level(scene: Scene, draft: Draft, pet: Pet, observed: Property) -> None:
-    """What people logged last of a property, or what a device weighed since."""
-    entries = [
-        entry
-        for entry in scene.reader.texts(("log",), until_ms=scene.now_ms, pet=pet.id)
-        if entry.pet == pet.id and _logs(scene, entry, observed)
-    ]
-    weighed = last_weighing(scene, pet) if observed.id == "weight" else None
-    if weighed is not None and (not entries or weighed.start_ms > (entries[-1].at_ms or 0)):
-        say_weighings(scene, draft, pet)
-        return
-    if not entries:
-        kind = scene.ontology.device_kinds[observed.captured_by[0]]
-        draft.say(
-            NoticeKind.SHORT,
-            say("{pet}'s {series.is} not on file", pet=pet, series=observed),
-            slot=observed.id,
-            device=kind.id,
-        )
-        would = say("{device.a!u} would record it", device=kind) if kind.id != "people" else "Your log would record it"
-        draft.say(NoticeKind.ABSENCE, would, slot=observed.id, device=kind.id)
-        return
-    last = entries[-1]
-    assert last.at_ms is not None
-    when = day(local_day(last.at_ms, scene.zones), year_of=scene.today)
-    words = say("{text!u} on {when}, the last on file", text=verbatim(last.text), when=when)
-    say_logged(draft, last, words, pet=pet.id)
-
-
-def _logs(scene: Scene, entry: TextRecord, observed: Property) -> bool:
-    kind = scene.ontology.log_kinds.get(entry.object or "")
-    return kind is not None and kind.property == observed.id
-
-
 def compare_pets(scene: Scene, question: Question, draft: Draft, pets: tuple[Pet, ...], window: Window) -> None:
     """Answer "who more?": each pet's mean over the same days or nights, or for whom it can't be said."""
     asked = scene.ontology.properties[str(question.metric)]
@@ -410,9 +384,8 @@ def _who_more(scene: Scene, observed: Property, told: list[tuple[Pet, Total]], w
     """The two with most, side by side."""
     order = sorted(told, key=lambda pair: (-(pair[1].aggregate.per_day or 0.0), pair[0].id))
     first, second = order[0], order[1]
-    dates = day_range(window.first_date, window.last_date, year_of=scene.today)
-    dates = say("night of {day}", day=dates) if observed.night_only and window.first_date == window.last_date else dates
-    figures = [_rate(total) for _, total in order]
+    dates = span_of(observed, window, year_of=scene.today)
+    figures = [rate_of(total) for _, total in order]
     lead = (
         say("About the same: {one} and {other}", one=first[0], other=second[0])
         if figures[0] == figures[1]
@@ -429,18 +402,10 @@ def _who_more(scene: Scene, observed: Property, told: list[tuple[Pet, Total]], w
     return say("{lead}, {dates}", lead=lead, dates=dates)
 
 
-def _rate(total: Total) -> Said:
-    """A mean as a rate: "3 h a day", of nights "3 h a night"."""
-    found, unit = total.aggregate.per_day or 0.0, total.observed.unit
-    return say("{figure} a night", figure=amount(found, unit)) if total.observed.night_only else per_day(found, unit)
-
-
 def _mean_of(scene: Scene, draft: Draft, pet: Pet, total: Total) -> None:
     """One pet's daily mean, with the days or nights it stands on."""
     found = total.aggregate
-    parts: dict[str, int] = {"used": len(found.full_days), "expected": found.days_expected}
-    nights = total.observed.night_only
-    days = say("{used} of {expected} nights", **parts) if nights else say("{used} of {expected} days", **parts)
+    days = days_of(total)
     summed = total.observed.unit == "mg" and found.total is not None
     in_all = say(", {amount} in all", amount=amount(found.total or 0.0, total.observed.unit)) if summed else ""
     draft.claim(
@@ -449,7 +414,7 @@ def _mean_of(scene: Scene, draft: Draft, pet: Pet, total: Total) -> None:
         say(
             "{pet}: {rate} over {days}{in_all}",
             pet=pet,
-            rate=_rate(total),
+            rate=rate_of(total),
             days=days,
             in_all=in_all,
         ),

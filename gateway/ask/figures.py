@@ -33,8 +33,11 @@ __all__ = [
     "cite_of",
     "compare_window",
     "coverage_text",
+    "days_of",
     "is_night_label",
     "likely_text",
+    "rate_of",
+    "span_of",
     "total_of",
 ]
 
@@ -245,6 +248,26 @@ def total_of(scene: Scene, pet: Pet, observed: Property, window: Window) -> Tota
     return Total(pet, observed, window, found, rows, scene.devices_of(pet.id, observed))
 
 
+def rate_of(total: Total) -> Said:
+    """A mean as a rate: "3 h a day", of nights "3 h a night"."""
+    figure = amount(total.aggregate.per_day or 0.0, total.observed.unit)
+    return say("{figure} a night", figure=figure) if total.observed.night_only else say("{figure} a day", figure=figure)
+
+
+def days_of(total: Total) -> Said:
+    """On how many of how many days, or nights, a mean stands: "6 of 7 nights"."""
+    used, expected = len(total.aggregate.full_days), total.aggregate.days_expected
+    if total.observed.night_only:
+        return say("{used} of {expected} nights", used=used, expected=expected)
+    return say("{used} of {expected} days", used=used, expected=expected)
+
+
+def span_of(observed: Property, window: Window, *, year_of: str) -> Said:
+    """A window's dates: "Jul 8-14", of one night "night of Jul 8"."""
+    dates = day_range(window.first_date, window.last_date, year_of=year_of)
+    return say("night of {day}", day=dates) if observed.night_only and window.first_date == window.last_date else dates
+
+
 def coverage_text(figure: Figure) -> Said:
     """How much of the window stands behind it: "worn 7 of 7 days", "6 of 7 nights"."""
     comparison = figure.measured.comparison
@@ -265,9 +288,7 @@ def coverage_text(figure: Figure) -> Said:
 def change_text(figure: Figure, *, year_of: str) -> Said:
     """The comparison as one sentence with its figures, dates and coverage."""
     comparison, unit = figure.measured.comparison, figure.measured.unit
-    dates = day_range(figure.window.first_date, figure.window.last_date, year_of=year_of)
-    if figure.observed.night_only and figure.window.first_date == figure.window.last_date:
-        dates = say("night of {day}", day=dates)
+    dates = span_of(figure.observed, figure.window, year_of=year_of)
     if comparison.now is None or comparison.usual is None:
         return _untold(figure, dates)
     now, usual = amount(comparison.now, unit), usual_of(comparison.usual, comparison.now, unit)

@@ -33,6 +33,7 @@ from gateway.ask.explain import explain_change
 from gateway.ask.safety import emergency_numbers
 from gateway.ask.said import Said, say, verbatim
 from gateway.ask.times import Calendar, window_of
+from gateway.ask.weighed import logged_level
 from gateway.ask.wording import joined, listed
 from gateway.dialogue import EvidenceClass, NoticeKind
 from gateway.measure.days import add_days, local_day
@@ -334,7 +335,7 @@ def _event_when(turn: _Turn) -> None:
     if written or observed is None or observed.captured_by == ("people",):
         _each_pet(turn, lambda pet: medlog.last_logged(scene, question, draft, pet))
     elif observed.kind == "level":
-        _each_pet(turn, lambda pet: amounts.logged_level(scene, draft, pet, observed))
+        _each_pet(turn, lambda pet: logged_level(scene, draft, pet, observed))
     elif _within_a_day(question.window) and _measured_event(turn):
         _rows(turn, "when")
     elif len(turn.pets()) > 1:

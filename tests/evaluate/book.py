@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from tests.evaluate.refigure import Day
 
-__all__ = ["Book", "Event", "Text"]
+__all__ = ["Book", "Event", "Text", "Witnessed"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,16 @@ class Text:
     facts: dict[str, str]
 
 
+@dataclass(frozen=True)
+class Witnessed:
+    """A link a record is evidence for, and the words of the record that say it."""
+
+    tail: str
+    relation: str
+    head: str
+    words: str | None
+
+
 class Book:
     """One database, read-only."""
 
@@ -67,6 +77,10 @@ class Book:
     @cached_property
     def pets(self) -> dict[str, str]:
         return dict(self.all("SELECT id, name FROM pet"))
+
+    @cached_property
+    def sex(self) -> dict[str, str | None]:
+        return dict(self.all("SELECT id, sex FROM pet"))
 
     @cached_property
     def foods(self) -> dict[str, tuple[str, str | None]]:
@@ -102,6 +116,13 @@ class Book:
             )
         }  # fmt: skip
 
+    def records(self, kind: str) -> list[str]:
+        """Every reference of a kind, ordered."""
+        known: dict[str, list[str]] = self.__dict__.setdefault("_records", {})
+        if kind not in known:
+            known[kind] = [ref for (ref,) in self.all("SELECT ref FROM record WHERE kind = ? ORDER BY ref", kind)]
+        return known[kind]
+
     def event(self, ref: str) -> Event | None:
         row = self.one(
             "SELECT r.ref, f.device, f.kind, f.start_ms, f.end_ms, f.amount, f.fields, f.set_aside "
@@ -126,14 +147,49 @@ class Book:
         )
         return [event for (ref,) in refs if (event := self.event(ref)) is not None]
 
+    def rows(self, series: str, first: str, last: str) -> dict[str, Day]:
+        """Every stored day of a series from ``first`` to ``last``, by its date."""
+        return {day: row for day, row in self._series_rows(series).items() if first <= day <= last}
+
+    def _series_rows(self, series: str) -> dict[str, Day]:
+        known: dict[str, dict[str, Day]] = self.__dict__.setdefault("_rows", {})
+        if series not in known:
+            found = self.all(
+                "SELECT date, start_ms, end_ms, sums, covered FROM day WHERE series = ? ORDER BY date", series
+            )
+            known[series] = {row[0]: Day.unpacked(series, row[0], row[1:]) for row in found}
+        return known[series]
+
+    def fed(self, pet: str) -> list[Event]:
+        """Every record of a food set at a device that served this pet alone then, by time."""
+        refs = self.all(
+            "SELECT r.ref FROM frame f JOIN record r ON r.id = f.record WHERE f.kind = 'food_set' ORDER BY f.start_ms"
+        )
+        events = [event for (ref,) in refs if (event := self.event(ref)) is not None]
+        return [event for event in events if self.bound(event.device, event.start_ms) == {pet}]
+
+    def spans(self, tail: str, head: str) -> list[tuple[int | None, int | None]]:
+        """From when to when a pet had, took or met a thing: its dated links with evidence, by their beginning."""
+        return self.all(
+            "SELECT e.valid_from_ms, e.valid_to_ms FROM edge e JOIN vertex a ON a.id = e.tail JOIN vertex b ON "
+            "b.id = e.head WHERE a.name = ? AND b.name = ? AND e.relation IN ('ate', 'takes', 'treated_with', "
+            "'was_at', 'visited_by', 'uses_device') AND EXISTS (SELECT 1 FROM evidence v WHERE v.edge = e.record) "
+            "ORDER BY e.valid_from_ms",
+            tail, head,
+        )  # fmt: skip
+
+    def relations(self, tail: str, head: str) -> set[str]:
+        """How two vertices are joined."""
+        found = self.all(
+            "SELECT DISTINCT e.relation FROM edge e JOIN vertex a ON a.id = e.tail JOIN vertex b ON b.id = e.head "
+            "WHERE a.name = ? AND b.name = ?",
+            tail, head,
+        )  # fmt: skip
+        return {relation for (relation,) in found}
+
     def day(self, ref: str) -> Day | None:
         series, _, date = ref.removeprefix("day:").rpartition("/")
-        row = self.one(
-            "SELECT d.start_ms, d.end_ms, d.sums, d.covered FROM day d JOIN record r ON r.id = d.record "
-            "WHERE r.ref = ? AND d.series = ? AND d.date = ?",
-            ref, series, date,
-        )  # fmt: skip
-        return None if row is None else Day.unpacked(series, date, row)
+        return self._series_rows(series).get(date)
 
     def text(self, ref: str) -> Text | None:
         row = self.one(
@@ -193,10 +249,44 @@ class Book:
 
     def says(self, record: str, tail: str, head: str) -> bool:
         """Whether a record is evidence for a link from ``tail`` to ``head``."""
-        row = self.one(
-            "SELECT count(*) FROM evidence v JOIN record c ON c.id = v.record JOIN edge e ON e.record = v.edge "
-            "JOIN vertex a ON a.id = e.tail JOIN vertex b ON b.id = e.head "
-            "WHERE c.ref = ? AND a.name = ? AND b.name = ? AND v.true_mass > 0",
-            record, tail, head,
+        return any((tail, head) == (one.tail, one.head) for one in self.witnessed(record))
+
+    def witnessed(self, record: str) -> list[Witnessed]:
+        """Every link that a record is evidence for, with the words of it that say so."""
+        return [
+            Witnessed(tail, relation, head, text if start is None or text is None else text[start:end])
+            for tail, relation, head, start, end, text in self.all(
+                "SELECT a.name, e.relation, b.name, v.span_start, v.span_end, t.text FROM evidence v "
+                "JOIN record c ON c.id = v.record JOIN edge e ON e.record = v.edge JOIN vertex a ON a.id = e.tail "
+                "JOIN vertex b ON b.id = e.head LEFT JOIN text_record t ON t.record = c.id "
+                "WHERE c.ref = ? AND v.true_mass > 0",
+                record,
+            )
+        ]
+
+    def running(self, pet: str, at_ms: int) -> set[str]:
+        """The medicines and treatments a pet is on at an instant, by their vertices."""
+        found = self.all(
+            "SELECT DISTINCT b.name FROM edge e JOIN vertex a ON a.id = e.tail JOIN vertex b ON b.id = e.head "
+            "WHERE a.name = ? AND e.relation IN ('takes', 'treated_with') AND (e.valid_to_ms IS NULL OR "
+            "e.valid_to_ms > ?) AND EXISTS (SELECT 1 FROM evidence v WHERE v.edge = e.record)",
+            f"pet:{pet}", at_ms,
         )  # fmt: skip
-        return bool(row and row[0])
+        return {name for (name,) in found}
+
+    def thing_name(self, vertex: str) -> str:
+        """What a vertex is called: its label, else its bare name."""
+        return self.labels.get(vertex, vertex.partition(":")[2].replace("_", " "))
+
+    def heard_by(self, device: str, at_ms: int) -> Event | None:
+        """The last record of a device that began before an instant."""
+        return self._frame("f.device = ? AND f.start_ms < ? ORDER BY f.start_ms DESC, r.ref DESC", device, at_ms)
+
+    def heard_from(self, device: str, start_ms: int, end_ms: int) -> Event | None:
+        """The first record of a device that began in ``[start_ms, end_ms)``."""
+        where = "f.device = ? AND f.start_ms >= ? AND f.start_ms < ? ORDER BY f.start_ms, r.ref"
+        return self._frame(where, device, start_ms, end_ms)
+
+    def _frame(self, where: str, *values: object) -> Event | None:
+        row = self.one(f"SELECT r.ref FROM frame f JOIN record r ON r.id = f.record WHERE {where} LIMIT 1", *values)
+        return None if row is None else self.event(row[0])

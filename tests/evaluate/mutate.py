@@ -1,16 +1,18 @@
 """Proves the scorer: answers are spoiled on purpose, one place at a time, and each must be caught.
 
-Swapped citations, shifted values, flipped classes, dropped labels, false edges, deleted sources.
-A spoiled answer that the checker passes is counted and named.
+Swapped and dropped citations, shifted values and words, swapped names, flipped classes, dropped labels,
+false edges, deleted sources. A spoiled answer that the checker passes is counted and named.
 """
 
 from __future__ import annotations
 
 import copy
 import random
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import date, timedelta
 
 from tests.evaluate.book import Book
 from tests.evaluate.replay import replay
@@ -19,6 +21,8 @@ __all__ = ["MUTATIONS", "Caught", "spoiled"]
 
 Mutation = Callable[[dict, Book, random.Random], bool]
 _CITED = ("MEASURED", "RECORDED", "REFERENCE")
+_ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_FIGURE = re.compile(r"\d+")
 _CLASSES = (*_CITED, "CONNECTION", "GENERAL")
 
 
@@ -55,6 +59,16 @@ def _swapped_citation(answer: dict, book: Book, rng: random.Random) -> bool:
     return True
 
 
+def _dropped_citation(answer: dict, book: Book, rng: random.Random) -> bool:
+    """One of a claim's citations is left out, or its only one."""
+    del book
+    claim = _pick(answer, rng, *_CITED)
+    if claim is None:
+        return False
+    claim["refs"].pop(rng.randrange(len(claim["refs"])))
+    return True
+
+
 def _differs(book: Book, one: str, other: str) -> bool:
     """Whether two records say different things; a twin under another reference is no false citation."""
     if one.startswith(("day:", "event:")):
@@ -73,8 +87,10 @@ def _shifted_value(answer: dict, book: Book, rng: random.Random) -> bool:
     name = rng.choice(sorted(claim["values"]))
     value = claim["values"][name]
     if isinstance(value["v"], str):
-        if "-" in value["v"]:
-            return False
+        if _ISO_DATE.fullmatch(value["v"]):
+            moved = date.fromisoformat(value["v"]) + timedelta(days=rng.choice((1, -1)))
+            value["v"] = moved.isoformat()
+            return True
         value["v"] = {"up": "down", "down": "up", "usual": "up"}.get(value["v"], "up")
     elif value["unit"] in ("count", "days"):
         value["v"] += rng.choice((1, -1))
@@ -84,18 +100,36 @@ def _shifted_value(answer: dict, book: Book, rng: random.Random) -> bool:
 
 
 def _shifted_words(answer: dict, book: Book, rng: random.Random) -> bool:
-    """The percentage of a change, in the words alone, is another."""
+    """A figure, a date or an hour in the words alone is another."""
     del book
-    told = [
-        c for c in answer["claims"] if c["kind"] == "comparison" and (": up " in c["text"] or ": down " in c["text"])
-    ]
+    told = [claim for claim in answer["claims"] if claim["class"] in _CITED and _FIGURE.search(claim["text"])]
     if not told:
         return False
     claim = rng.choice(told)
-    way = ": up " if ": up " in claim["text"] else ": down "
-    head, _, tail = claim["text"].partition(way)
-    number, _, rest = tail.partition(" ")
-    claim["text"] = f"{head}{way}{int(number) + rng.choice((3, 7, 20))} {rest}"
+    found = rng.choice(list(_FIGURE.finditer(claim["text"])))
+    other = f"{(int(found[0]) + rng.choice((3, 7))) % 10 ** len(found[0]):0{len(found[0])}d}"
+    claim["text"] = f"{claim['text'][: found.start()]}{other}{claim['text'][found.end() :]}"
+    return True
+
+
+def _swapped_name(answer: dict, book: Book, rng: random.Random) -> bool:
+    """A pet or a food in the words alone is another of the household's."""
+    names = [*book.pets.values(), *(name for name, _ in book.foods.values())]
+    told = [
+        (claim, name)
+        for claim in answer["claims"]
+        if claim["class"] in _CITED
+        for name in names
+        if re.search(rf"\b{re.escape(name)}\b", claim["text"])
+    ]
+    if not told:
+        return False
+    claim, name = rng.choice(told)
+    among = sorted(book.pets.values()) if name in book.pets.values() else sorted(n for n, _ in book.foods.values())
+    others = [other for other in among if other not in claim["text"]]
+    if not others:
+        return False
+    claim["text"] = claim["text"].replace(name, rng.choice(others))
     return True
 
 
@@ -145,8 +179,10 @@ def _false_edge(answer: dict, book: Book, rng: random.Random) -> bool:
 
 MUTATIONS: dict[str, Mutation] = {
     "swapped citation": _swapped_citation,
+    "dropped citation": _dropped_citation,
     "shifted value": _shifted_value,
     "shifted words": _shifted_words,
+    "swapped name": _swapped_name,
     "flipped class": _flipped_class,
     "dropped label": _dropped_label,
     "false edge": _false_edge,

@@ -20,14 +20,20 @@ from scipy.special import stdtrit
 __all__ = [
     "Day",
     "Redone",
+    "Step",
+    "at_hour",
     "compare_again",
+    "days_compared",
+    "days_of",
     "hours_of",
     "local_date",
     "local_time",
     "midnight",
-    "onset_matches",
+    "nights_of",
+    "onset_again",
     "past_rank",
     "ranked_verdict",
+    "rests_on_one_day",
 ]
 
 HOUR, SLOT = 3_600_000, 900_000
@@ -43,16 +49,29 @@ def local_time(at_ms: int, zone: ZoneInfo) -> str:
 
 def midnight(day: str, zone: ZoneInfo) -> int:
     """The instant a local day begins."""
-    return round(datetime.fromisoformat(f"{day}T00:00:00").replace(tzinfo=zone).timestamp() * 1000)
+    return at_hour(day, 0, zone)
+
+
+def at_hour(day: str, hour: int, zone: ZoneInfo) -> int:
+    """The instant of a whole hour on a local day's wall clock."""
+    return round(datetime.fromisoformat(f"{day}T{hour:02d}:00:00").replace(tzinfo=zone).timestamp() * 1000)
 
 
 def plus(day: str, days: int) -> str:
     return (date.fromisoformat(day) + timedelta(days=days)).isoformat()
 
 
-@dataclass(frozen=True)
+def days_of(first: str, last: str) -> list[str]:
+    """Every local date from ``first`` to ``last``."""
+    return [plus(first, n) for n in range((date.fromisoformat(last) - date.fromisoformat(first)).days + 1)]
+
+
+@dataclass(frozen=True, eq=False)
 class Day:
-    """A stored day row: quarter hours from ``start_ms`` on, amounts and milliseconds heard."""
+    """A stored day row: quarter hours from ``start_ms`` on, amounts and milliseconds heard.
+
+    Two are one only if they are the same object, so that looking one up costs nothing.
+    """
 
     series: str
     date: str
@@ -110,15 +129,19 @@ class Redone:
         return self.now / self.usual - 1.0
 
 
-def _nights(days: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Nights 21:00-07:00 dated by their evening; a night whose next day is not known has no morning."""
-    found = {}
-    for day, hours in days.items():
+def nights_of(days: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Nights 21:00-07:00 dated by their evening, of every date from the first stored to the last.
+
+    An evening or a morning without a row was there, and nothing of it was heard; after the last row nothing was.
+    """
+    found, newest = {}, max(days, default="")
+    unheard = np.zeros((3, 24))
+    unheard[2] = HOUR
+    for day in days_of(min(days), newest) if days else ():
         night = np.zeros((3, 24))
-        night[:, 21:] = hours[:, 21:]
-        after = days.get(plus(day, 1))
-        if after is not None:
-            night[:, :7] = after[:, :7]
+        night[:, 21:] = days.get(day, unheard)[:, 21:]
+        if day < newest:
+            night[:, :7] = days.get(plus(day, 1), unheard)[:, :7]
         found[day] = night
     return found
 
@@ -176,6 +199,7 @@ class _Laid:
     per_day: float
     used: np.ndarray
     base: np.ndarray
+    begins: str
 
     @property
     def ordinals(self) -> np.ndarray:
@@ -188,20 +212,22 @@ class _Laid:
 
 def _lay(
     rows: dict[str, Day], first: str, last: str, *, zone: ZoneInfo, until_ms: int, night: bool,
-    factors: dict[str, float] | None, base: set[str] | None = None,
+    factors: dict[str, float] | None, base: set[str],
 ) -> _Laid | None:  # fmt: skip
-    days = {day: hours_of(row, zone, until_ms) for day, row in rows.items()}
-    if factors is not None:
-        days = {day: hours * np.array([[factors[day]], [1], [1]]) for day, hours in days.items() if day in factors}
-    if night:
-        days = _nights(days)
-    whole = {day: hours for day, hours in days.items() if hours[2].sum() > 0 and hours[1].sum() >= 0.6 * hours[2].sum()}
+    whole = _whole(rows, zone=zone, until_ms=until_ms, night=night, factors=factors)
     dates = sorted(whole)
-    is_base = np.array([day < first and (base is None or day in base) for day in dates], dtype=bool)
+    is_base = np.array([day < first and day in base for day in dates], dtype=bool)
     used = np.array([first <= day <= last for day in dates], dtype=bool)
     if not is_base.any() or not used.any():
         return None
-    cube = np.stack([whole[day] for day in dates])
+    observed, expected, per_day = _exposed(np.stack([whole[day] for day in dates]), is_base)
+    if per_day <= 0:
+        return None
+    return _Laid(dates, observed, expected, expected / per_day, per_day, used, is_base, min(rows))
+
+
+def _exposed(cube: np.ndarray, is_base: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """(observed, expected by the baseline's hourly profile, the profile's day) of days laid out by local hours."""
     amount, heard, exists = cube[:, 0], cube[:, 1], cube[:, 2]
     half = (heard * 2 >= exists) & (exists > 0)
     hours = half[is_base].sum(axis=0) * 2 >= is_base.sum()
@@ -209,54 +235,62 @@ def _lay(
     amount, heard = np.where(taken & (amount >= 1e-9), amount, 0.0), np.where(taken, heard, 0)
     base_heard = heard[is_base].sum(axis=0)
     profile = np.divide(amount[is_base].sum(axis=0), base_heard, out=np.zeros(24), where=base_heard > 0)
-    per_day = float(profile[hours].sum() * HOUR)
-    expected = heard @ profile
-    if per_day <= 0:
-        return None
-    return _Laid(dates, amount.sum(axis=1), expected, expected / per_day, per_day, used, is_base)
+    return amount.sum(axis=1), heard @ profile, float(profile[hours].sum() * HOUR)
 
 
-def _baseline(dates: list[str], first: str, length: int, count: int) -> set[str] | None:
-    """The baseline's dates by the contract: 56 days that end 7 before the window, else right before it."""
-    for lag in (7, 0):
-        start, stop = plus(first, -(lag + max(56, length))), plus(first, -lag)
-        found = {day for day in dates if start <= day < stop}
-        if len(found) == count:
-            return found
-    return None
+LAG, BACK, LEAST, FIRM = 7, 56, 21, 28
+"""The contract's numbers: 56 days that end 7 before a window, right before it while fewer than 28 would be left."""
+
+
+def days_compared(
+    rows: dict[str, Day], first: str, last: str, *, zone: ZoneInfo, until_ms: int,
+    night: bool = False, factors: dict[str, float] | None = None, since: str = "",
+) -> tuple[set[str], set[str]]:  # fmt: skip
+    """(the window's days, the baseline's) of everything stored: heard for at least 60 %, none before ``since``.
+
+    ``since`` is the last day on which the measuring broke off: grams of another food before it are no baseline.
+    """
+    length = (date.fromisoformat(last) - date.fromisoformat(first)).days + 1
+    heard = _whole(rows, zone=zone, until_ms=until_ms, night=night, factors=factors)
+    used = {day for day in heard if first <= day <= last}
+    reach, needed = max(BACK, length), min(max(length, LEAST), BACK)
+
+    def between(lag: int) -> set[str]:
+        return {day for day in heard if day >= since and plus(first, -lag - reach) <= day < plus(first, -lag)}
+
+    base = between(LAG)
+    return used, base if len(base) >= max(FIRM, needed) else between(0)
+
+
+def _whole(
+    rows: dict[str, Day], *, zone: ZoneInfo, until_ms: int, night: bool, factors: dict[str, float] | None
+) -> dict[str, np.ndarray]:  # fmt: skip
+    """The days, or nights, that were heard for at least 60 % of what exists of them."""
+    days = {day: hours_of(row, zone, until_ms) for day, row in rows.items()}
+    if factors is not None:
+        days = {day: hours * np.array([[factors[day]], [1], [1]]) for day, hours in days.items() if day in factors}
+    if night:
+        days = nights_of(days)
+    sums = np.stack(list(days.values()))[:, 1:].sum(axis=2) if days else np.zeros((0, 2))
+    return {
+        day: hours
+        for (day, hours), (heard, exists) in zip(days.items(), sums.tolist(), strict=True)
+        if exists > 0 and heard >= 0.6 * exists
+    }
 
 
 def compare_again(
-    rows: dict[str, Day], first: str, last: str, *, zone: ZoneInfo, until_ms: int, usual_days: int,
+    rows: dict[str, Day], first: str, last: str, *, base: set[str], zone: ZoneInfo, until_ms: int,
     night: bool = False, factors: dict[str, float] | None = None, relevance: float = 0.25,
 ) -> Redone | None:  # fmt: skip
-    """The comparison of ``first`` .. ``last`` with the cited days before; None where it cannot be made of them."""
-    length = (date.fromisoformat(last) - date.fromisoformat(first)).days + 1
-    known = _lay(rows, first, last, zone=zone, until_ms=until_ms, night=night, factors=factors)
-    if known is None:
-        return None
-    candidates = [day for day, is_base in zip(known.dates, known.base, strict=True) if is_base]
-    base = _baseline(candidates, first, length, usual_days)
-    if base is None and not night and len(candidates) == usual_days:
-        base = set(candidates)
-    laid = None if base is None else _lay(
-        rows, first, last, zone=zone, until_ms=until_ms, night=night, factors=factors, base=base
-    )  # fmt: skip
+    """The comparison of ``first`` .. ``last`` with the days of ``base``; None where it cannot be made of them."""
+    laid = _lay(rows, first, last, zone=zone, until_ms=until_ms, night=night, factors=factors, base=base)
     if laid is None:
         return None
-    base_rows = laid.base & (laid.expected > 0)
-    index = laid.observed[base_rows] / laid.expected[base_rows]
-    weekday, at_weekends, spread, phi, freedom = _memory(index, laid.ordinals[base_rows], laid.weekend[base_rows])
-    level = np.where(laid.weekend, at_weekends, weekday)
-    expected = laid.expected * level
-    total = float(expected[laid.used].sum())
-    if total <= 0.0:
+    found = _estimated(laid, laid.used)
+    if found is None or found.ratio <= 0.0:
         return None
-    ratio = float(laid.observed[laid.used].sum()) / total
-    if ratio <= 0.0:
-        return None
-    error = spread * math.sqrt(_factor(laid, base_rows, expected, phi, split=weekday != at_weekends))
-    usual = laid.per_day * float(level[laid.used].mean())
+    ratio, error, freedom = found.ratio, found.error, found.freedom
     reach, critical = float(stdtrit(freedom, 0.95)) * error, float(stdtrit(freedom, 0.975)) * error
     low, high = ratio * math.exp(-reach) - 1, ratio * math.exp(reach) - 1
     verdict = "cannot_tell"
@@ -265,77 +299,121 @@ def compare_again(
     elif low >= -relevance and high <= relevance:
         verdict = "usual"
     smallest = math.expm1(critical + float(stdtrit(freedom, 0.8)) * error)
-    return Redone(ratio * usual, usual, low, high, smallest, verdict, int(laid.used.sum()), int(laid.base.sum()))
+    return Redone(
+        ratio * found.usual, found.usual, low, high, smallest, verdict, int(laid.used.sum()), int(laid.base.sum())
+    )
 
 
-def _factor(laid: _Laid, base: np.ndarray, expected: np.ndarray, phi: float, *, split: bool) -> float:
+@dataclass(frozen=True)
+class _Estimated:
+    """Observed over expected of some days, its standard error on the log scale, and what they stand on."""
+
+    ratio: float
+    error: float
+    freedom: float
+    usual: float
+    spread: float
+
+
+def _estimated(laid: _Laid, used: np.ndarray) -> _Estimated | None:
+    base_rows = laid.base & (laid.expected > 0)
+    index = laid.observed[base_rows] / laid.expected[base_rows]
+    weekday, at_weekends, spread, phi, freedom = _memory(index, laid.ordinals[base_rows], laid.weekend[base_rows])
+    level = np.where(laid.weekend, at_weekends, weekday)
+    expected = laid.expected * level
+    total = float(expected[used].sum())
+    if total <= 0.0:
+        return None
+    error = spread * math.sqrt(_factor(laid, base_rows, used, expected, phi, split=weekday != at_weekends))
+    usual = laid.per_day * float(level[used].mean())
+    return _Estimated(float(laid.observed[used].sum()) / total, error, freedom, usual, spread)
+
+
+def rests_on_one_day(
+    rows: dict[str, Day], first: str, last: str, *, base: set[str], zone: ZoneInfo, until_ms: int,
+    night: bool = False, factors: dict[str, float] | None = None,
+) -> bool:  # fmt: skip
+    """Whether a difference hangs on one wild day: 4 spreads beyond the others' median, not the last, nothing without."""
+    laid = _lay(rows, first, last, zone=zone, until_ms=until_ms, night=night, factors=factors, base=base)
+    found = None if laid is None else _estimated(laid, laid.used)
+    if laid is None or found is None:
+        return False
+    used = np.flatnonzero(laid.used & (laid.expected > 0))
+    if used.size < 4:
+        return False
+    index, rising = laid.observed[used] / laid.expected[used], found.ratio > 1
+    extreme = int(np.argmax(index) if rising else np.argmin(index))
+    rest, reach = float(np.median(np.delete(index, extreme))), math.exp(4 * found.spread)
+    wild = index[extreme] > rest * reach if rising else index[extreme] < rest / reach
+    if extreme == used.size - 1 or not wild:
+        return False
+    without = laid.used.copy()
+    without[used[extreme]] = False
+    left = _estimated(laid, without)
+    if left is None:
+        return False
+    critical = float(stdtrit(left.freedom, 0.975)) * left.error
+    away = math.log(left.ratio) if left.ratio > 0 else -math.inf
+    return not (away > critical if rising else away < -critical)
+
+
+def _factor(laid: _Laid, base: np.ndarray, used: np.ndarray, expected: np.ndarray, phi: float, *, split: bool) -> float:
     """Variance of window mean minus baseline mean in units of a day's, with AR(1) memory."""
     weights = np.zeros(len(laid.dates))
-    weights[laid.used] = expected[laid.used] / expected[laid.used].sum()
+    weights[used] = expected[used] / expected[used].sum()
     for group in (~laid.weekend, laid.weekend) if split else (np.ones_like(laid.weekend),):
         members = base & group
-        weights[members] = -weights[laid.used & group].sum() / max(int(members.sum()), 1)
-    part = np.clip(laid.share[laid.used], 1e-6, 1.0)
-    extra = float((weights[laid.used] ** 2 * (1 / part - 1)).sum())
-    taking = laid.used | base
+        weights[members] = -weights[used & group].sum() / max(int(members.sum()), 1)
+    part = np.clip(laid.share[used], 1e-6, 1.0)
+    extra = float((weights[used] ** 2 * (1 / part - 1)).sum())
+    taking = used | base
     a, t = weights[taking], laid.ordinals[taking]
     kernel = phi ** np.abs(t[:, None] - t[None, :]) if phi > 0 else np.eye(a.size)
     return float(a @ kernel @ a) + extra
 
 
 def past_rank(
-    rows: dict[str, Day], first: str, last: str, *, zone: ZoneInfo, until_ms: int, usual_days: int,
+    rows: dict[str, Day], first: str, last: str, *, base: set[str], zone: ZoneInfo, until_ms: int,
     night: bool = False, factors: dict[str, float] | None = None,
-) -> tuple[int, int] | None:  # fmt: skip
-    """(how many of the pet's own past windows lie below this one, of how many), from the cited days."""
-    length = (date.fromisoformat(last) - date.fromisoformat(first)).days + 1
-    everything = _lay(rows, first, last, zone=zone, until_ms=until_ms, night=night, factors=factors)
-    if everything is None:
-        return None
-    base = _baseline(
-        [d for d, b in zip(everything.dates, everything.base, strict=True) if b], first, length, usual_days
-    )
-    laid = None if base is None else _lay(
-        rows, first, last, zone=zone, until_ms=until_ms, night=night, factors=factors, base=base
-    )  # fmt: skip
+) -> tuple[set[int], int] | None:  # fmt: skip
+    """(how many of the pet's own past windows lie below this one, of how many), from the cited days.
+
+    Windows that differ from this one by rounding alone may be counted or not.
+    """
+    laid = _lay(rows, first, last, zone=zone, until_ms=until_ms, night=night, factors=factors, base=base)
     if laid is None:
         return None
     now = float(laid.observed[laid.used].sum() / laid.expected[laid.used].sum())
-    rates = [rate for rate, _ in _past_windows(laid, first, length)]
-    return sum(rate < now for rate in rates), len(rates)
+    rates = [rate for rate, _ in _past_windows(laid, first, last)]
+    ties = (sum(rate < now * (1 + side) for rate in rates) for side in (-1e-12, 1e-12))
+    return set(range(next(ties), next(ties) + 1)), len(rates)
 
 
-def _past_windows(laid: _Laid, first: str, length: int) -> list[tuple[float, float | None]]:
+def _past_windows(laid: _Laid, first: str, last: str) -> list[tuple[float, float | None]]:
     """(rate, ratio to its own past) of each window as long before ``first``; None where it has no past of 21 days."""
+    length = (date.fromisoformat(last) - date.fromisoformat(first)).days + 1
     ordinals, found = laid.ordinals, []
     stop = date.fromisoformat(first).toordinal()
-    while stop - length >= int(ordinals[0]):
+    oldest = max(date.fromisoformat(laid.begins).toordinal(), stop + length - 1 - (BACK + LAG + 54 * length))
+    while stop - length >= oldest:
         inside = (ordinals >= stop - length) & (ordinals < stop) & (laid.expected > 0)
-        ends = stop - length - 7
-        before = (ordinals >= ends - 56) & (ordinals < ends) & (laid.expected > 0)
+        ends = stop - length - LAG
+        before = (ordinals >= max(ends - BACK, oldest)) & (ordinals < ends) & (laid.expected > 0)
         if inside.sum() >= 0.6 * length:
             rate = float(laid.observed[inside].sum() / laid.expected[inside].sum())
-            usual = float(laid.observed[before].sum() / laid.expected[before].sum()) if before.sum() >= 21 else 0.0
+            usual = float(laid.observed[before].sum() / laid.expected[before].sum()) if before.sum() >= LEAST else 0.0
             found.append((rate, rate / usual if usual > 0 else None))
         stop -= length
     return found
 
 
 def ranked_verdict(
-    rows: dict[str, Day], first: str, last: str, again: Redone, *, zone: ZoneInfo, until_ms: int, usual_days: int,
+    rows: dict[str, Day], first: str, last: str, again: Redone, *, base: set[str], zone: ZoneInfo, until_ms: int,
     night: bool = False, factors: dict[str, float] | None = None, relevance: float = 0.25,
 ) -> str:  # fmt: skip
     """The verdict where 40 past windows have a past of their own: by rank of the ratios, else as computed again."""
-    length = (date.fromisoformat(last) - date.fromisoformat(first)).days + 1
-    everything = _lay(rows, first, last, zone=zone, until_ms=until_ms, night=night, factors=factors)
-    if everything is None:
-        return again.verdict
-    known = [d for d, b in zip(everything.dates, everything.base, strict=True) if b]
-    base = _baseline(known, first, length, usual_days)
-    laid = None if base is None else _lay(
-        rows, first, last, zone=zone, until_ms=until_ms, night=night, factors=factors, base=base
-    )  # fmt: skip
-    ratios = [] if laid is None else [r for _, r in _past_windows(laid, first, length) if r is not None]
+    laid = _lay(rows, first, last, zone=zone, until_ms=until_ms, night=night, factors=factors, base=base)
+    ratios = [] if laid is None else [r for _, r in _past_windows(laid, first, last) if r is not None]
     if len(ratios) < 40:
         return again.verdict
     ratio = again.now / again.usual
@@ -345,17 +423,66 @@ def ranked_verdict(
     return "usual" if again.low >= -relevance and again.high <= relevance else "cannot_tell"
 
 
-def onset_matches(
-    rows: dict[str, Day], best: str, change: float, *, zone: ZoneInfo, until_ms: int, last: str, night: bool = False
-) -> bool:
-    """Whether the cited days step by that much on that day: mean logs of the rate heard on both sides."""
-    days = {day: hours_of(row, zone, until_ms) for day, row in rows.items() if day <= last}
-    if night:
-        days = _nights(days)
-    whole = {day: h for day, h in days.items() if h[2].sum() > 0 and h[1].sum() >= 0.6 * h[2].sum()}
-    before = [h[0].sum() / max(h[1].sum(), 1) for day, h in whole.items() if day < best]
-    after = [h[0].sum() / max(h[1].sum(), 1) for day, h in whole.items() if day >= best]
-    if len(before) < 7 or len(after) < 2:
-        return False
-    step = float(np.mean(np.log(np.maximum(after, 1e-12))) - np.mean(np.log(np.maximum(before, 1e-12))))
-    return abs(math.expm1(step) - change) < 0.15 and (step > 0) == (change > 0)
+@dataclass(frozen=True)
+class Step:
+    """The day a level began, the days between which it did with 90 %, and the change as a fraction."""
+
+    best: str
+    earliest: str
+    latest: str
+    change: float
+
+
+def onset_again(
+    rows: dict[str, Day], first: str, last: str, *, zone: ZoneInfo, until_ms: int, verdict: str,
+    night: bool = False, factors: dict[str, float] | None = None,
+) -> Step | None:  # fmt: skip
+    """The one step of the days that lead to a window and through it: the largest Wald statistic, AR(1) memory.
+
+    Days of 63 before the window on; at least 14 before the step and 3 after it. With ``verdict`` up or down only a
+    step that way is dated; else its statistic must pass 9.84 (Andrews 1993). The set of days: those within 5.94.
+    """
+    heard = _whole(rows, zone=zone, until_ms=until_ms, night=night, factors=factors)
+    inside = {day for day in heard if plus(first, -(BACK + LAG)) <= day <= last}
+    laid = _levels_laid(heard, inside)
+    if laid is None:
+        return None
+    index, ordinals = laid
+    if index.size < 17:
+        return None
+    index = np.maximum(index, 0.05)
+    weekend = (ordinals + 6) % 7 >= 5
+    weekday, at_weekends, *_ = _memory(index, ordinals, weekend)
+    if min(weekday, at_weekends) <= 0:
+        return None
+    index = index / np.where(weekend, at_weekends, weekday)
+    logs, cuts = np.log(index), np.arange(14, index.size - 2)
+    steps = np.array([logs[cut:].mean() - logs[:cut].mean() for cut in cuts])
+    if verdict in ("up", "down"):
+        steps = np.maximum(steps, 0.0) if verdict == "up" else np.minimum(steps, 0.0)
+    split = int(cuts[np.argmax(steps**2 * cuts * (index.size - cuts))])
+    parts = np.concatenate([part / part.mean() for part in (index[:split], index[split:])])
+    _, _, spread, phi, _ = _memory(parts, ordinals, np.zeros(parts.size, dtype=bool))
+    wald = steps**2 / (spread**2 * (_of_mean(cuts, phi) + _of_mean(index.size - cuts, phi)))
+    best = int(np.argmax(wald))
+    if wald[best] <= (0.0 if verdict in ("up", "down") else 9.84):
+        return None
+    near = np.flatnonzero(wald[best] - wald <= 5.94) + 14
+    days = [date.fromordinal(int(at)) for at in (ordinals[best + 14], ordinals[near[0] - 1] + 1, ordinals[near[-1]])]
+    return Step(*(day.isoformat() for day in days), change=math.expm1(float(steps[best])))
+
+
+def _of_mean(counts: np.ndarray, phi: float) -> np.ndarray:
+    """Variance of the mean of so many AR(1) days of unit variance, as the sum over all pairs of them."""
+    return np.array([1 + 2 * sum((1 - k / m) * phi**k for k in range(1, m)) for m in counts]) / counts
+
+
+def _levels_laid(heard: dict[str, np.ndarray], inside: set[str]) -> tuple[np.ndarray, np.ndarray] | None:
+    """(observed over expected, day numbers) of the days ``inside``, all of them their own baseline."""
+    dates = sorted(inside)
+    if len(dates) < 17:
+        return None
+    observed, expected, _ = _exposed(np.stack([heard[day] for day in dates]), np.ones(len(dates), dtype=bool))
+    taken = expected > 0
+    ordinals = np.array([date.fromisoformat(day).toordinal() for day in dates])
+    return observed[taken] / expected[taken], ordinals[taken]
