@@ -55,6 +55,36 @@ def test_questions_written_before_any_rule_saw_them_are_read_and_no_danger_is_mi
     assert [case["text"] for case in dangerous if ask(case["text"]).answer_class != "conservative"] == []
 
 
+@pytest.mark.parametrize(
+    ("then", "pets", "window"),
+    [
+        ("and today?", ["peanut"], "TODAY"),
+        ("And Luna?", ["luna"], "YESTERDAY"),
+        ("what about Max today", ["max"], "TODAY"),
+    ],
+)
+def test_a_day_or_a_pet_alone_asks_the_same_of_it(then, pets, window):
+    before = ask("How much did Peanut eat yesterday?")
+    read = frame_json(ask(then, earlier=before))
+    assert (read["intent"], read["metric"], read["pets"]) == ("quantity", "intake", pets)
+    assert read["window"] in {window, None} if then == "And Luna?" else read["window"] == window
+
+
+def test_which_day_stands_highest_is_declined_and_a_month_is_that_month():
+    assert frame_json(ask("On which day did Max scratch the most?"))["intent"] == "out_of_scope"
+    assert frame_json(ask("When did Max last scratch?"))["intent"] == "event_when"
+    assert frame_json(ask("How much did Max eat in June?"))["window"] == "2026-06-01/2026-06-30"
+    assert frame_json(ask("Max may eat less in the evening"))["window"] != "2026-05-01/2026-05-31"
+    assert frame_json(ask("What happened last weekend?"))["window"] == "2026-07-11/2026-07-12"
+
+
+def test_what_the_owner_did_and_what_is_held_against_date_no_question():
+    assert frame_json(ask("Max is itching again and I gave him flea drops last month. Why?"))["window"] is None
+    assert frame_json(ask("Why is Max scratching more than he did a few weeks ago?"))["window"] is None
+    assert frame_json(ask("Why was Max scratching more than usual this week?"))["window"] == "P7D"
+    assert frame_json(ask("Why does Max scratch all day long now?"))["window"] is None
+
+
 def test_a_follow_up_of_another_day_carries_on_what_was_asked():
     before = ask("How much did Peanut eat today?")
     read = frame_json(ask("and how much yesterday?", earlier=before))
@@ -139,7 +169,7 @@ def test_no_rule_of_the_list_is_dead_or_named_twice():
         "Luna isn't eating", "What about Max's increased scratching?", "Tell me about Max",
         "Max has been sleeping",
         "When did we change food?", "Is Luna hungry?", "How much should Max eat?", "What's the matter with Max?",
-        "Compare this week with last week",
+        "Compare this week with last week", "On which day did Max scratch the most?",
     ]  # fmt: skip
     fired = {ask(text).rule for text in texts}
     assert {rule.name for rule in RULES} - fired <= RARE

@@ -293,6 +293,12 @@ def _needs_vet(f: Facts) -> bool:
     return bool(spans) and not within and not f.has("record") and not f.starts("when", within=2)
 
 
+def _asks_highest(f: Facts) -> bool:
+    """Whether it is "on which day did he scratch the most": nothing here ranks days, and the last one is no answer."""
+    ranked = any(token.text in f.linked.language.words["superlatives"] for token in f.linked.tokens)
+    return _measured(f) and ranked and f.starts("when", within=3) and not f.has("last")
+
+
 def _noun_alone(f: Facts) -> bool:
     """Whether it is "Peanut's weight?", "Luna sleep last night?": a measured noun, no verb, no direction."""
     words = f.linked.language.words
@@ -515,6 +521,7 @@ RULES: tuple[Rule, ...] = (
     Rule("when_changed", "event_when", _asks_switch),
     Rule("how_long_there", "event_when", lambda f: _happened(f) and f.has("how_long")),
     Rule("happened", "event_check", lambda f: _happened(f) and f.yes_no and not f.moved and not f.has("can", "cause")),
+    Rule("highest", "out_of_scope", _asks_highest),
     Rule("when", "event_when", lambda f: _measured(f) and f.starts("when", within=3)),
     Rule("treat_given", "event_check", _treat_given),
     Rule("is_it_normal", "normal_check", lambda f: _asks_normal(f) and f.yes_no and f.starts("normal", within=1)),

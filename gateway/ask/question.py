@@ -133,6 +133,8 @@ def read_question(
     facts = _carried_on(_facts(linked, who, household, now_ms), earlier)
     danger = safety.danger_in(linked, facts.who, reader.hazards)
     facts, rule, intent = _decided(facts, household, now_ms)
+    if danger is None and earlier is not None and _asks_the_same(facts, earlier):
+        facts, rule, intent = _as_before(facts, earlier), "the_same", earlier.intent
     if danger is not None:
         rule, intent = safety.intent_of(danger, linked, rule, intent)
     general = intent == "pet_advice"
@@ -269,6 +271,33 @@ def _carried_on(facts: Facts, earlier: Question | None) -> Facts:
         return facts
     hit = MetricHit(0, 0, earlier.metric, earlier.direction)
     who = facts.who if facts.who.pets and facts.who.pets != ("?",) else replace(facts.who, pets=earlier.pets)
+    return replace(facts, metric=hit, who=who)
+
+
+_AGAIN = frozenset({"quantity", "trend", "event_check", "explain_change", "onset"})
+"""Questions that may be asked again of another day or pet by naming that alone."""
+_FEW = 4
+"""Words of such a follow-up ("and what about yesterday?")."""
+
+
+def _asks_the_same(facts: Facts, earlier: Question) -> bool:
+    """Whether only another day or pet is said: "and today?", "and Luna?" ask what was asked before."""
+    linked = facts.linked
+    aside = linked.language.words["openers"] | linked.language.words["what"] | {"about", "ist", "mit"}
+    words = [t.text for t in linked.tokens if t.text[0].isalnum() and t.text not in aside]
+    named = bool(linked.targets("pet")) or any(span.window is not None for span in linked.times)
+    other = facts.metric is not None or facts.thing or facts.subject_food or facts.subject_med
+    asks = facts.has("why", "when", "since_when", "how_much", "who", "which", "cause", "overview", "still", "normal")
+    places = {i for span in (*linked.spans, *((s.first, s.last) for s in linked.times)) for i in range(*span)}
+    covered = all(i in places or t.text in aside or not t.text[0].isalnum() for i, t in enumerate(linked.tokens))
+    asked = earlier.intent in _AGAIN and earlier.metric is not None
+    return asked and named and covered and not (other or asks) and len(words) <= _FEW
+
+
+def _as_before(facts: Facts, earlier: Question) -> Facts:
+    """The facts, with what the question before measured and, where none is named, its pets."""
+    hit = MetricHit(0, 0, str(earlier.metric), earlier.direction)
+    who = facts.who if facts.linked.targets("pet") else replace(facts.who, pets=earlier.pets)
     return replace(facts, metric=hit, who=who)
 
 

@@ -56,6 +56,7 @@ _UNREADABLE = {
     "empty": "No question arrived",
     "too_long": "That is longer than I read (500 characters)",
     "unreadable": "I can't read that",
+    "highest": "Which day or night stands highest is not worked out here; the figure of one you name is",
 }
 _SUBJECT_AFTER = frozenset({"is", "does", "did", "has", "was", "will", "can", "should", "do", "ist", "hat", "kann"})
 """Auxiliaries a pet's name follows in a question ("Why is Rex scratching?")."""

@@ -9,7 +9,7 @@ latest; what cannot have begun yet has a label and no window. Never reads a cloc
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
@@ -47,6 +47,9 @@ _DAY_LEADS = frozenset(
 _DAY_PARTS = frozenset({"morning", "afternoon", "evening", "am", "pm", "lunchtime"})
 _NO_DAY_AFTER = frozenset({"on", "down", "there", "in", "by", "next", "with", "at", "beside", "up"})
 """Around "sat", "sun", "wed": what makes them a day, and what makes them a verb or the sun."""
+
+_SATURDAY = 5
+"""On a weekend "last weekend" is the one before; on a weekday it is the one just over."""
 
 _BEFORE_DAYS = 28
 """How far back "before July 5" looks: the days a comparison needs."""
@@ -373,7 +376,8 @@ def _fixed_point(reader: _Reader, index: int) -> _Point | None:
     for count, readings in reader.words.fixed.at(reader.tokens, index) if index < len(reader.tokens) else ():
         label = readings[0].target
         if label in {"WEEKEND", "LAST_WEEKEND"}:
-            return _Point(count, *_weekend(reader.calendar, label == "LAST_WEEKEND"))
+            today = date.fromisoformat(reader.calendar.today).weekday()
+            return _Point(count, *_weekend(reader.calendar, label == "LAST_WEEKEND" and today >= _SATURDAY))
         window = window_of(label, reader.calendar) if label in _DAY_LABELS else None
         if window is not None:
             return _Point(count, window.first_date, window.last_date)
@@ -491,15 +495,18 @@ def _labelled(reader: _Reader, index: int, count: int) -> bool:
     return longest is not None and longest[0] >= count and not longest[1][0].target.endswith("WEEKEND")
 
 
-def whole_month(tokens: Sequence[Token], words: TimeWords, calendar: Calendar) -> Window | None:
+def whole_month(
+    tokens: Sequence[Token], words: TimeWords, calendar: Calendar, *, leads: Container[str] | None = None
+) -> Window | None:
     """The month a purchase is asked about ("in June", "im Juni", "in May 2025"): the last one that has begun.
 
-    Only where nothing but dates can be meant; elsewhere a bare month name is never a date.
+    Only where nothing but dates can be meant, or behind one of ``leads`` ("in June", never "he may"); elsewhere
+    a bare month name is never a date.
     """
     reader = _Reader(tokens, words, calendar)
     for index, token in enumerate(tokens):
         month = words.months.get(token.text)
-        if month is None or index == 0 or tokens[index - 1].text not in words.fillers:
+        if month is None or index == 0 or tokens[index - 1].text not in (words.fillers if leads is None else leads):
             continue
         _, year = _year_at(reader, index + 1)
         first = _past_date(calendar, month, 1, year)

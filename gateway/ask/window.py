@@ -58,7 +58,7 @@ def window_asked(
     if intent in _HABITS and not _past_or_perfect(facts):  # "he scratches all day": each day, not today
         dated = [span for span in dated if not span.habit]
     if intent in {"explain_change", "cause_check"}:  # "far more than last month": what it is held against
-        dated = [span for span in dated if not _held_against(span, facts)]
+        dated = [span for span in dated if not (_held_against(span, facts) or _of_the_owner(span, facts))]
     asks_next = facts.has("due") or facts.linked.starts("when", within=1)
     if intent == "med_timing" and not dated and asks_next and not facts.linked.starts("how_much", within=2):
         return "NEXT", None
@@ -71,7 +71,10 @@ def window_asked(
     if night and intent != "onset":
         return "NIGHT", window_of("NIGHT", calendar)
     by_month = intent == "purchases" or (intent == "record_lookup" and facts.has("fact_food"))
-    month = whole_month(facts.linked.tokens, facts.linked.language.times, calendar) if by_month else None
+    language = facts.linked.language
+    leads = None if by_month else language.words["month_leads"]
+    told = by_month or (intent in _MONTHLY and metric is not None)
+    month = whole_month(facts.linked.tokens, language.times, calendar, leads=leads) if told else None
     if month is not None:
         return month.label, month
     default = _default_label(facts, intent, metric, subjects)
@@ -98,6 +101,9 @@ def _dates(span: TimeSpan, facts: Facts) -> bool:
     )
 
 
+_MONTHLY = frozenset({"quantity", "trend", "event_check", "event_when", "explain_change", "compare_pets"})
+"""Intents in which "in June" is that month."""
+
 _THAN = 4
 """Words between "than" and the time it leads to ("than she did a few weeks ago")."""
 
@@ -107,13 +113,25 @@ def _held_against(span: TimeSpan, facts: Facts) -> bool:
     than = facts.linked.language.words["than"] - facts.linked.language.words["since_too"]
     measured = {i for hit in facts.linked.metrics for i in range(hit.first, hit.last)}
     usual = (place for cue in ("usual", "normal") for place in facts.linked.cues.get(cue, ()))
-    measured |= {i for place in usual for i in range(*place)}  # "more than usual this week"
+    measured |= {
+        i for place in usual for i in range(*place) if facts.linked.word(place[0]) not in than
+    }  # "than usual this week"
     for i in range(span.first - 1, max(-1, span.first - 2 - _THAN), -1):
         if facts.linked.word(i) in than and i not in measured:
             return not any(other.first <= j < other.last for other in facts.linked.times for j in range(i, span.first))
         if i in measured:
             return False
     return False
+
+
+def _of_the_owner(span: TimeSpan, facts: Facts) -> bool:
+    """Whether a time is of what the owner did: "he is itching again and I gave him flea drops last month"."""
+    hit, tellers = facts.metric, facts.linked.language.words["tellers"]
+    return (
+        hit is not None
+        and hit.last <= span.first
+        and any(facts.linked.word(i) in tellers for i in range(hit.last, span.first))
+    )
 
 
 def _widened(spans: list[TimeSpan]) -> list[TimeSpan]:
