@@ -82,7 +82,7 @@ def test_what_the_owner_did_and_what_is_held_against_date_no_question():
     assert frame_json(ask("Max is itching again and I gave him flea drops last month. Why?"))["window"] is None
     assert frame_json(ask("Why is Max scratching more than he did a few weeks ago?"))["window"] is None
     assert frame_json(ask("Why was Max scratching more than usual this week?"))["window"] == "P7D"
-    assert frame_json(ask("Why does Max scratch all day long now?"))["window"] is None
+    assert frame_json(ask("Why does Max scratch all day long now?"))["window"] == "NOW"
 
 
 def test_a_follow_up_of_another_day_carries_on_what_was_asked():
