@@ -40,12 +40,16 @@ def range_words(first: str, last: str, today: str) -> str:
 
 @dataclass
 class Case:
-    """One claim of an answer, asked at ``as_of_ms``; ``frame`` is how the question was read."""
+    """One claim of an answer, asked at ``as_of_ms``; ``frame`` is how the question was read.
+
+    Only English words are read back; of an answer in another language the figures alone.
+    """
 
     book: Book
     claim: dict
     as_of_ms: int
     frame: dict
+    language: str = "en"
 
     def __post_init__(self) -> None:
         refs = self.claim["refs"]
@@ -110,6 +114,12 @@ class Case:
 
     def food_name(self, food: str) -> str:
         return self.book.foods.get(food, ("", None))[0]
+
+    def told_by_night(self, prop: str) -> bool:
+        """Whether a mean is said of nights: by its words; in another language by what was asked about."""
+        if self.language == "en":
+            return " a night" in self.text
+        return prop == "restless" or self.label in ("LAST_NIGHT", "NIGHT") or self.label.startswith("NIGHT:P")
 
     def of_nights(self, prop: str) -> bool:
         """Whether a figure is of nights: night restlessness, or any duration or count asked of nights."""

@@ -329,11 +329,11 @@ def per_day(case: Case) -> Found:
     pets = set(series.partition(".")[0].split("+"))
     if case.pets and pets != set(case.pets):
         yield "misattributed", f"days of {pets} for {case.pets}"
-    nights = case.book.series[series][1] == "restless" or " a night" in case.text
+    nights = case.told_by_night(case.book.series[series][1])
     stored = _rows_of(case, series, nights=nights)
     if nights:
         held = _nights_held(case, series)
-        wanted = held.keys() | ({plus(day, 1) for day in held} & stored.keys())
+        wanted = (held.keys() | {plus(day, 1) for day in held}) & stored.keys()
         whole = sum(of for day, of in _nights(case, stored, share=0.0).items() if day <= window["last_date"])
     else:
         held = {day: float(row.total) for day, row in _full(case, stored.values()).items()}

@@ -71,7 +71,9 @@ def replay(answer: dict, book: Book) -> list[Problem]:
     problems: list[Problem] = []
     known = {claim["id"] for claim in answer["claims"]}
     for claim in answer["claims"]:
-        found = list(_claim_problems(Case(book, claim, as_of, answer["frame"]), answer, known))
+        found = list(
+            _claim_problems(Case(book, claim, as_of, answer["frame"], answer.get("language", "en")), answer, known)
+        )
         problems += [Problem(claim["id"], what, detail) for what, detail in found]
     for ref in answer["chain"]:
         if book.edge(ref) is None or not book.supported(ref):
@@ -105,7 +107,7 @@ def _claim_problems(case: Case, answer: dict, known: set[str]) -> Found:
             yield "unsupported", f"no rule for a claim of kind {claim['kind']}"
         elif all(book.stored(ref) for ref in claim["refs"]):
             yield from rule(case)
-            yield from misread(case) if claim["kind"] in TEMPLATES else _numerals(case)
+            yield from misread(case) if case.language == "en" and claim["kind"] in TEMPLATES else _numerals(case)
 
 
 def _window_problems(case: Case) -> Found:
