@@ -45,3 +45,52 @@ def test_german_owners_sentences_are_read_as_what_they_ask(name):
                 dangers += [question.text] if ASKED[kind] is conservative else []
     assert len(wrong) <= (1 - LEAST_RIGHT) * asked, "\n".join(wrong)
     assert not dangers
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Max hat die Tabletten verschluckt",
+        "Max hat alle Wurmtabletten aufgefressen",
+        "Die ganzen Wurmtabletten hat Max aufgefressen",
+        "Max hat die Flohtropfen abgeleckt",
+        "Max hat Flohmittel getrunken",
+        "Max läuft nur rum und hat vom Rum geschleckt",
+        "Wie viel Dafalgan verträgt Max?",
+    ],
+)
+def test_a_medicine_before_its_german_participle_was_swallowed(text):
+    assert read_question(text, household=HOME, now_ms=NOW_MS).answer_class == "conservative"
+
+
+@pytest.mark.parametrize(
+    ("text", "intent"),
+    [
+        ("Max hat seit der Wurmkur weniger gefressen", "compare_periods"),
+        ("Hat Max gestern seine Wurmkur bekommen?", "event_check"),
+        ("Wann hat Max die letzte Wurmtablette bekommen?", "event_when"),
+        ("Hat Max seine Tablette gefressen?", "event_check"),
+        ("Läuft Max nachts rum?", "trend"),
+        ("Kannst du prüfen, ob Max gestern gefressen hat?", "event_check"),
+        ("Wurde das Gewicht von Max schon gemessen?", "quantity"),
+    ],
+)
+def test_ordinary_german_words_beside_medicines_and_poisons_raise_no_alarm(text, intent):
+    question = read_question(text, household=HOME, now_ms=NOW_MS)
+    assert (question.intent, question.answer_class == "conservative") == (intent, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "intent", "subject"),
+    [
+        ("Steckt Lachs in dem, was Max gerade bekommt?", "ingredient_lookup", "ing:salmon"),
+        ("Könnte Acme der Grund sein, warum Max sich mehr kratzt?", "cause_check", "food:acme_chicken"),
+        ("Hat Max eine Rinderallergie?", "record_lookup", "ing:beef"),
+        ("Hat Max eine Lachsunverträglichkeit?", "record_lookup", "ing:salmon"),
+        ("Wurde Max gegen Flöhe mit etwas behandelt, und wann zuletzt?", "event_when", "med:flea_treatment"),
+    ],
+)
+def test_german_clauses_and_compounds(text, intent, subject):
+    question = read_question(text, household=HOME, now_ms=NOW_MS)
+    assert question.intent == intent
+    assert subject in question.subjects

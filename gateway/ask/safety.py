@@ -163,7 +163,7 @@ def _overdose(linked: Linked) -> bool:
     )  # "how long ago was he given his last ..."
     for first, end in meds if not dated else ():
         lead = linked.cues.get("contact_unknown", ())
-        if any(last <= first and first - last <= 4 for _, last in lead) or _swallowed_before(linked, end):
+        if any(last <= first and first - last <= 4 for _, last in lead) or _swallowed_before(linked, first, end):
             return True
     words = {token.text for token in linked.tokens}
     doubled = bool(words & _TWICE) or "two doses" in linked.text.lower()
@@ -173,15 +173,21 @@ def _overdose(linked: Linked) -> bool:
 _TWICE = frozenset({"twice", "double", "doppelt", "doppelte", "doppelten", "zweimal", "doble"})
 
 
-def _swallowed_before(linked: Linked, end: int) -> bool:
-    """Whether a German participle follows its object: "hat die Wurmtabletten aufgefressen"."""
-    if linked.language.id != "de":
+def _swallowed_before(linked: Linked, first: int, end: int) -> bool:
+    """Whether a German participle follows its object: "hat die Wurmtabletten aufgefressen".
+
+    "Seit der Wurmtablette hat er weniger gefressen" and "hat die Tablette nicht gefressen" are none.
+    """
+    words = linked.language.words
+    if linked.language.id != "de" or any(linked.word(i) in words["no_object"] for i in range(first - 3, first)):
         return False
+    eaten = set(linked.cues.get("swallow", ())) & set(linked.cues.get("contact", ()))
     told = is_told(linked, end - 1)
-    if told and any(linked.word(i) in linked.language.words["swallowed"] for i in range(end, end + 3)):
-        return True
-    verbs = ("contact_unknown", *(("swallow",) if told else ()))
-    return any(0 <= verb - end <= 2 for name in verbs for verb, _ in linked.cues.get(name, ()))
+    verbs = {verb for verb, _ in (*linked.cues.get("contact_unknown", ()), *(eaten if told else ()))}
+    verbs |= {i for i in range(end, end + 3) if told and linked.word(i) in words["swallowed"]}
+    denied = {i for a, b in linked.cues.get("negation", ()) for i in range(a, b)}
+    denied |= {i for a, b, _ in linked.directions for i in range(a, b)}
+    return any(0 <= verb - end <= 2 and not denied & set(range(end, verb)) for verb in verbs)
 
 
 def _unknown_object(linked: Linked) -> tuple[str, ...]:
