@@ -76,6 +76,23 @@ def test_words_that_alarm_are_quiet_where_they_are_ordinary():
     assert len(alarms) <= 0.02 * len(plain), alarms
 
 
+def _lines(name: str) -> list[str]:
+    return (DATA / name).read_text(encoding="utf-8").splitlines()
+
+
+def test_every_danger_of_a_second_hand_is_answered_conservatively():
+    dangers = _lines("questions_dangerous_en2.txt")
+    assert len(dangers) >= 360
+    assert [text for text in dangers if ask(text).answer_class != "conservative"] == []
+
+
+def test_figures_of_speech_names_and_colours_raise_no_alarm():
+    plain = _lines("questions_plain_alarm_words_en2.txt")
+    assert len(plain) >= 220
+    alarms = [text for text in plain if ask(text).answer_class == "conservative"]
+    assert len(alarms) <= 0.01 * len(plain), alarms
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -119,6 +136,78 @@ def test_a_german_compound_and_a_verb_at_the_end_name_the_poison(text, toxin):
 
 def test_something_nobody_can_name_is_possibly_poisonous_wherever_it_lay():
     assert ask("peanut wolfed down something in the park no idea what").answer_class == "conservative"
+
+
+@pytest.mark.parametrize(
+    ("text", "alarms"),
+    [
+        ("Max's temperature is 41.6", True),
+        ("I took Max's temp and it's 107", True),
+        ("Max's temperature reads 34 and he is sleepy", True),
+        ("Max hat Fieber, 41,2", True),
+        ("Max's temperature is 38.6", False),
+        ("I took Luna's temp and it's 101.5", False),
+        ("The temperature in the hall is 41", False),
+        ("The hub shows a room temperature of 34", False),
+        ("Max's temperature chart for the last 34 days", False),
+    ],
+)
+def test_a_body_temperature_alarms_by_its_number_alone(text, alarms):
+    assert (ask(text).answer_class == "conservative") is alarms
+
+
+@pytest.mark.parametrize(
+    ("text", "subject"),
+    [
+        ("Can Max have Bella's Apoquel?", "med:other_pet"),
+        ("Could Luna have the dog's Metacam?", "med:other_pet"),
+        ("Max ate the tablets that were meant for his brother", "med:other_pet"),
+        ("Can I use my own eye drops in Max's eyes?", "med:human"),
+        ("The doctor gave me something for gout, can Max have some?", "med:human"),
+        ("Max hat die Tabletten von Oma gefressen", "med:human"),
+    ],
+)
+def test_a_medicine_is_dangerous_where_it_is_somebody_elses(text, subject):
+    read = ask(text)
+    assert (read.answer_class, subject in read.subjects) == ("conservative", True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "When is Max's Apoquel due?",
+        "Did anybody give Bella her tablet?",
+        "When is my dog's worming tablet due?",
+        "I took my tablets and fed Max at seven",
+        "Show me Max's graph on my tablet",
+    ],
+)
+def test_a_pets_own_medicine_and_the_askers_own_raise_no_alarm(text):
+    assert ask(text).answer_class != "conservative"
+
+
+@pytest.mark.parametrize(
+    ("figure", "danger"),
+    [
+        ("The hub is not responding", "Max is not responding"),
+        ("I'm dying to know how Max slept", "I'm dying to know why Max is dying"),
+        ("Max attacked his squeaky duck", "A dog attacked Max over his squeaky duck"),
+        ("Our other cat is called Lily", "Max ate a plant called lily"),
+        ("We moved to Grape Street with Max", "Max ate grapes on Grape Street"),
+        ("Max is a chocolate labrador", "Max ate a chocolate labrador"),
+        ("Max plays with Ivy from number nine", "Max plays with ivy and chewed ivy"),
+        ("Max's scratching has fallen off a cliff", "Max has fallen off a cliff"),
+        ("I took my tablets", "I dropped my tablets and Max took one"),
+    ],
+)
+def test_a_figure_of_speech_is_quiet_and_the_danger_beside_it_is_not(figure, danger):
+    assert ask(figure).answer_class != "conservative"
+    assert ask(danger).answer_class == "conservative"
+
+
+def test_what_was_found_and_then_eaten_is_its_poison():
+    assert "tox:foreign_body" in ask("Max found my sock and swallowed it").subjects
+    assert ask("Max found his sock and brought it to me").answer_class != "conservative"
 
 
 # --- spelling -------------------------------------------------------------------------------

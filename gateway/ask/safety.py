@@ -14,8 +14,10 @@ from dataclasses import dataclass
 
 from gateway.ask.asked import is_told
 from gateway.ask.linking import Linked
+from gateway.ask.poisons import poisons_meant
 from gateway.ask.said import Said, known, say, verbatim
 from gateway.ask.subjects import Who
+from gateway.ask.whose import medicine_of_another
 from gateway.ask.wording import first_upper, joined, listed
 from gateway.dialogue import Question
 from gateway.model import Household
@@ -92,7 +94,7 @@ def danger_in(linked: Linked, who: Who, hazards: Hazards) -> Danger | None:
     A linked toxin, emergency sign or medicine made for people, whatever the verb; a contact
     with a thing no vocabulary knows; a pet's own medicine in excess; peanut butter eaten.
     """
-    toxins = tuple(sorted({target for _, _, target in linked.toxins}))
+    toxins = poisons_meant(linked, hazards)
     named = tuple(hit for hit in linked.signs if not hazards.signs[hit.sign].told)
     net = _alarming(linked, who, hazards)
     red = tuple(hit.sign for hit in named if hazards.signs[hit.sign].urgency == "red")
@@ -104,10 +106,12 @@ def danger_in(linked: Linked, who: Who, hazards: Hazards) -> Danger | None:
         amber = tuple(hit.sign for hit in net if hazards.signs[hit.sign].urgency == "amber")
     contact = _touched(linked)
     carrier = "food:peanut_butter" in linked.targets("food") and contact and not _asked_ahead(linked)
-    overdose = _overdose(linked)
+    overdose = _overdose(linked, hazards)
+    borrowed = medicine_of_another(linked, who, hazards) if not toxins else None
+    toxins = (borrowed,) if borrowed is not None else toxins
     if overdose and linked.targets("own_med", "med"):  # "double dose" of a medicine that has a name
         toxins = tuple(target for target in toxins if target != "med:human")
-    unknown = () if toxins or red else _unknown_object(linked)
+    unknown = () if toxins or red else _unknown_object(linked, hazards.words["not_the_thing"]["askers"])
     if toxins:  # what was swallowed has a name
         red = tuple(sign for sign in red if sign != "sign:swallowed_object")
     if toxins or red or carrier or overdose or unknown:
@@ -151,7 +155,7 @@ def _judged_last(linked: Linked) -> bool:
     return bool(ends) and linked.word(ends[-1] - 1) in linked.language.words["closing"]
 
 
-def _overdose(linked: Linked) -> bool:
+def _overdose(linked: Linked, hazards: Hazards) -> bool:
     """A pet's own medicine swallowed by itself, or given twice or by the boxful."""
     meds = [
         span
@@ -163,7 +167,8 @@ def _overdose(linked: Linked) -> bool:
     )  # "how long ago was he given his last ..."
     for first, end in meds if not dated else ():
         lead = linked.cues.get("contact_unknown", ())
-        if any(last <= first and first - last <= 4 for _, last in lead) or _swallowed_before(linked, first, end):
+        near = any(last <= first and first - last <= _reach(linked, last, first, hazards) for _, last in lead)
+        if near or _swallowed_before(linked, first, end):
             return True
     words = {token.text for token in linked.tokens}
     doubled = bool(words & _TWICE) or "two doses" in linked.text.lower()
@@ -190,7 +195,13 @@ def _swallowed_before(linked: Linked, first: int, end: int) -> bool:
     return any(0 <= verb - end <= 2 and not denied & set(range(end, verb)) for verb in verbs)
 
 
-def _unknown_object(linked: Linked) -> tuple[str, ...]:
+def _reach(linked: Linked, verb_end: int, first: int, hazards: Hazards) -> int:
+    """Words from "ate" to the medicine; more where it was the whole box of it."""
+    whole = any(linked.word(index) in hazards.words["whose"]["whole"] for index in range(verb_end, first))
+    return 10 if whole else 4
+
+
+def _unknown_object(linked: Linked, askers: frozenset[str]) -> tuple[str, ...]:
     """The words of an object of contact that is no known food, portion word or toy.
 
     "Bella ate a blorp" -> ("blorp",). A phrase with any known thing in it is known; adverbs
@@ -198,7 +209,9 @@ def _unknown_object(linked: Linked) -> tuple[str, ...]:
     """
     words = linked.language.words
     known = _known_places(linked)
-    for _, start in linked.cues.get("contact_unknown", ()):
+    for verb, start in linked.cues.get("contact_unknown", ()):
+        if linked.word(verb - 1) in askers:  # "we drank Rioja in the garden"
+            continue
         index = start
         phrase: list[int] = []
         while index < len(linked.tokens) and len(phrase) < 6:
@@ -209,7 +222,7 @@ def _unknown_object(linked: Linked) -> tuple[str, ...]:
             index += 1
         pointed = bool(phrase) and linked.word(phrase[0]) in words["determiners"]
         heads = [i for i in phrase if linked.word(i) not in words["determiners"] and linked.word(i)[0].isalpha()]
-        heads = [i for i in heads if linked.word(i) not in words["manner"]]
+        heads = [i for i in heads if linked.word(i) not in words["manner"] and not _is_unit(linked, i)]
         if not heads or linked.word(phrase[0]) in words["object_ends"]:
             continue
         if linked.word(heads[0]) in words["vague"] and len(heads) > 1:  # "something in the park"
@@ -219,6 +232,14 @@ def _unknown_object(linked: Linked) -> tuple[str, ...]:
         if pointed or not linked.word(heads[0]).endswith("ly"):
             return tuple(linked.word(i) for i in heads)
     return _unknown_before(linked)
+
+
+_UNITS = frozenset({"ml", "cl", "l", "g", "kg", "mg", "oz", "lb", "lbs", "litre", "litres", "liters", "gram", "grams"})
+
+
+def _is_unit(linked: Linked, index: int) -> bool:
+    """Whether a word is the unit of the number before it: "drank 300 ml"."""
+    return linked.word(index) in _UNITS and linked.word(index - 1)[:1].isdigit()
 
 
 def _unknown_before(linked: Linked) -> tuple[str, ...]:

@@ -10,9 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gateway.ontology.figures import said_of_no_animal
+from gateway.ontology.heat import BodyHeat
 from gateway.ontology.recognise import Match, Recogniser, Token
 
 __all__ = ["EmergencySign", "Hazards", "Pattern", "PoisonLine", "SignHit", "Toxin"]
+
+MEASURED_HEAT = "sign:temperature"
+"""The sign of a body temperature that is said as a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +90,9 @@ class Hazards:
     ``substances`` finds readings of kind "tox" (targets are toxin ids); ``signals`` finds the
     alternatives of sign groups (target: group number) and exceptions (kind "never", target:
     sign id). ``patterns`` are keyed by their first group.
-    ``near`` maps each word that could be misspelt to the language it belongs to.
+    ``near`` maps each word that could be misspelt to the language it belongs to. ``words`` are
+    the lists of the structures (``said_of``: ``figures.py``; ``not_the_thing`` and ``whose``:
+    read by the question reader), ``heat`` the limits of a body's temperature.
     """
 
     version: str
@@ -100,6 +107,8 @@ class Hazards:
     unlisted: tuple[str, ...]
     first_aid: Mapping[str, str]
     near: Mapping[str, frozenset[str]]
+    words: Mapping[str, Mapping[str, frozenset[str]]]
+    heat: BodyHeat
 
     def lines_for(self, country: str | None) -> tuple[PoisonLine, ...]:
         """The home country's lines; every line where the country is unknown or has none listed."""
@@ -113,9 +122,12 @@ class Hazards:
         Linear in the tokens times the number of pattern groups; every group's first
         occurrence near another's decides, none is weighed.
         """
+        figurative = said_of_no_animal(text, tokens, self.words["said_of"])
         where: dict[int, list[tuple[int, int]]] = {}
         barred: dict[str, list[tuple[int, int]]] = {}
         for match in self.signals.every_in(text, _plain(tokens)):
+            if not figurative.isdisjoint(range(match.first, match.last)):
+                continue  # "the hub is not responding"
             for reading in match.readings:
                 if reading.kind == "never":
                     barred.setdefault(reading.target, []).append((match.first, match.last))
@@ -133,6 +145,9 @@ class Hazards:
             spans = _within(pattern, where, barred.get(pattern.sign, ()))
             if spans is not None:
                 found[pattern.sign] = SignHit(pattern.sign, tuple(sorted({i for a, b in spans for i in range(a, b)})))
+        measured = self.heat.alarming(tokens)
+        if measured is not None:
+            found[MEASURED_HEAT] = SignHit(MEASURED_HEAT, tuple(sorted(measured)))
         return tuple(found[sign] for sign in sorted(found))
 
     def substances_in(self, text: str, tokens: Sequence[Token]) -> tuple[Match, ...]:

@@ -19,8 +19,10 @@ from typing import Any
 
 from gateway.errors import ConfigError
 from gateway.model import stable_id
+from gateway.ontology.figures import word_lists
 from gateway.ontology.frames import Frame, Frames
 from gateway.ontology.hazards import EmergencySign, Hazards, Pattern, PoisonLine, Toxin
+from gateway.ontology.heat import body_heat
 from gateway.ontology.kept import KeptAliases, KeptLexicon, KeptWords
 from gateway.ontology.language import Language, Things, TimeWords
 from gateway.ontology.phrases import Grammar, expand, with_optional
@@ -469,7 +471,8 @@ def _toxins(table: Mapping[str, Any]) -> tuple[dict[str, Toxin], list[Alias]]:
             )
             for key in ("words", "carriers", "es", "de"):
                 form = "name" if key in {"words", "carriers"} else "exact"
-                aliases += [Alias(word.replace("'", ""), Reading("tox", target), form) for word in row.get(key, ())]
+                phrases = (phrase for word in row.get(key, ()) for phrase in _forms(word, _PLAIN))
+                aliases += [Alias(phrase, Reading("tox", target), form) for phrase in phrases]
     return toxins, aliases
 
 
@@ -497,7 +500,8 @@ def _patterns(table: Mapping[str, Any]) -> tuple[dict[str, EmergencySign], list[
                 target, str(row["word"]), urgency, row.get("first_aid"), told=bool(row.get("told", False))
             )
             signs.setdefault(target, sign)
-            aliases += [Alias(phrase.replace("'", ""), Reading("never", target)) for phrase in row.get("not", ())]
+            never = (form for phrase in row.get("not", ()) for form in _forms(phrase, grammars["en"]))
+            aliases += [Alias(form, Reading("never", target)) for form in never]
             for code in LANGUAGES:
                 for text in row.get(code, ()):
                     groups = []
@@ -517,18 +521,6 @@ def _patterns(table: Mapping[str, Any]) -> tuple[dict[str, EmergencySign], list[
     return signs, patterns, aliases
 
 
-def _line(row: Mapping[str, Any]) -> PoisonLine:
-    return PoisonLine(
-        country=str(row["country"]),
-        name=str(row["name"]),
-        short=str(row["short"]),
-        phone=str(row["phone"]),
-        charge=bool(row["charge"]),
-        date=str(row["date"]),
-        note=str(row.get("note", "")),
-    )
-
-
 def _near(table: Mapping[str, Any]) -> dict[str, frozenset[str]]:
     """Word of a toxin, medicine or one-word red sign -> the languages it belongs to."""
     near: dict[str, set[str]] = {}
@@ -536,7 +528,7 @@ def _near(table: Mapping[str, Any]) -> dict[str, frozenset[str]]:
         for row in table[section].values():
             for key, code in (("words", "en"), ("es", "es"), ("de", "de")):
                 for phrase in row.get(key, ()):
-                    words = fold_alias(phrase)
+                    words = () if "(" in phrase else fold_alias(phrase)
                     if len(words) == 1:
                         near.setdefault(words[0], set()).add(code)
     for row in table["red"].values():
@@ -547,6 +539,9 @@ def _near(table: Mapping[str, Any]) -> dict[str, frozenset[str]]:
                     if len(words) == 1:
                         near.setdefault(words[0], set()).add(code)
     return {word: frozenset(codes) for word, codes in sorted(near.items())}
+
+
+_WORD_LISTS = ("plain", "said_of", "not_the_thing", "whose")
 
 
 @cache
@@ -567,10 +562,12 @@ def hazards() -> Hazards:
         patterns=MappingProxyType({pattern.groups[0]: pattern for pattern in patterns}),
         substances=_recogniser("substance", substance_aliases),
         signals=_recogniser("signal", signal_aliases),
-        lines=tuple(_line(row) for row in table["line"]),
+        lines=tuple(PoisonLine(**{"note": "", **row}) for row in table["line"]),
         unlisted=tuple(str(row["country"]) for row in table["unlisted"]),
         first_aid=MappingProxyType(dict(table["first_aid"])),
         near=MappingProxyType(_near(table)),
+        words=MappingProxyType({name: word_lists(table[name]) for name in _WORD_LISTS}),
+        heat=body_heat(table["temperature"]),
     )
 
 
@@ -589,7 +586,9 @@ def vocabulary_lexicons() -> dict[str, Recogniser]:
 def vocabulary_words() -> dict[str, Iterable[str]]:
     """Words that are no misspelling, under the names their rows are kept by; of a built vocabulary."""
     known = {f"known.{language.id}": language.known for language in languages()}
-    known |= {"known.thing": things().words, "known.hazard": _words_in(hazards().substances, hazards().signals)}
+    plain = hazards().words["plain"]["words"]
+    known |= {"known.thing": things().words}
+    known |= {"known.hazard": plain | _words_in(hazards().substances, hazards().signals)}
     return {name: words for name, words in known.items() if isinstance(words, frozenset)}
 
 
