@@ -150,6 +150,7 @@ def test_something_nobody_can_name_is_possibly_poisonous_wherever_it_lay():
         ("The temperature in the hall is 41", False),
         ("The hub shows a room temperature of 34", False),
         ("Max's temperature chart for the last 34 days", False),
+        ("Max's temperature chart since 30 June", False),
     ],
 )
 def test_a_body_temperature_alarms_by_its_number_alone(text, alarms):
@@ -198,6 +199,9 @@ def test_a_pets_own_medicine_and_the_askers_own_raise_no_alarm(text):
         ("Max plays with Ivy from number nine", "Max plays with ivy and chewed ivy"),
         ("Max's scratching has fallen off a cliff", "Max has fallen off a cliff"),
         ("I took my tablets", "I dropped my tablets and Max took one"),
+        ("Max is dead keen on walks", "Max is dead on the floor"),
+        ("Max shook his rope toy", "A dog shook Max like a toy"),
+        ("Show me Max's page on my tablet", "The pills on my tablet tray were eaten by Max"),
     ],
 )
 def test_a_figure_of_speech_is_quiet_and_the_danger_beside_it_is_not(figure, danger):

@@ -173,9 +173,9 @@ def _on_a_screen(linked: Linked, span: Span, words: Words) -> bool:
 
 
 def _taken_up(linked: Linked, words: Words) -> int | None:
-    """The place of a verb of eating whose object was named before: "found a sock and swallowed it"."""
+    """The place of a verb of eating whose object stands before it: "found a sock and swallowed it", "was eaten by"."""
     for first, last in linked.cues.get("swallow", ()):
-        if linked.word(last) in words["taken_up"] and first:
+        if first and linked.word(last) in words["taken_up"] | words["eaten_by"]:
             return first
     return None
 

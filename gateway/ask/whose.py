@@ -25,6 +25,9 @@ _OWNER_WITHIN = 3
 _AFTER_WITHIN = 6
 """Words from the medicine to its owner: "the tablets that were meant for his" brother."""
 
+_PARTED_BY = frozenset({"for", "with", "to", "and", "of", "the", "a", "an", "his", "her", "its", "this", "that"})
+"""Words that no owner reaches over: "my husband blames the" prednisone."""
+
 Words = Mapping[str, frozenset[str]]
 
 
@@ -75,7 +78,7 @@ def _is_persons(linked: Linked, at: int, words: Words) -> bool:
             return True
         if word in words["mine"]:
             return not any(_is_animal(linked, i, words) for i in range(index + 1, at))
-        if word in {"for", "with", "to", "and", "of"}:
+        if word in _PARTED_BY:
             break
     after = [linked.word(i) for i in range(at + 1, at + 1 + _AFTER_WITHIN)]
     left = [i for i, word in enumerate(after[:-1]) if word in words["meant_for"]]

@@ -62,8 +62,8 @@ class BodyHeat:
             return ""
         value = float(tokens[index].text.replace(",", "."))
         unit = tokens[index + 1].text if index + 1 < len(tokens) else ""
-        if unit in self.words["units"]:
-            return ""
+        if unit in self.words["units"] or (index and tokens[index - 1].text in self.words["not_after"]):
+            return ""  # "since 30 June", "for 34 days"
         celsius = self.body_c[0] <= value <= self.body_c[1]
         if not celsius and not self.body_f[0] <= value <= self.body_f[1]:
             return ""
@@ -99,5 +99,5 @@ def body_heat(row: Mapping[str, Any]) -> BodyHeat:
         low_f=float(row["low_f"]),
         body_c=(float(row["body_c"][0]), float(row["body_c"][1])),
         body_f=(float(row["body_f"][0]), float(row["body_f"][1])),
-        words=word_lists({name: row[name] for name in ("words", "ambient", "owners", "units")}),
+        words=word_lists({name: row[name] for name in ("words", "ambient", "owners", "units", "not_after")}),
     )
