@@ -334,7 +334,11 @@ def per_day(case: Case) -> Found:
     if nights:
         held = _nights_held(case, series)
         wanted = (held.keys() | {plus(day, 1) for day in held}) & stored.keys()
-        whole = sum(of for day, of in _nights(case, stored, share=0.0).items() if day <= window["last_date"])
+        whole = sum(
+            of
+            for day, of in _nights(case, stored, share=0.0, since=window["first_date"]).items()
+            if day <= window["last_date"]
+        )
     else:
         held = {day: float(row.total) for day, row in _full(case, stored.values()).items()}
         wanted, whole = held.keys(), float(sum(row.total for row in stored.values()))
