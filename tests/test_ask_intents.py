@@ -86,6 +86,7 @@ def test_nights_with_a_food_are_held_against_nights_without_it(home):
     values = {quantity.name: quantity.value for quantity in claim.values}
     # the nights stand in a row, and the last of them also on the row of the morning after
     assert values["days_with"] + values["days_without"] == len(claim.refs) - 1
+    assert claim.about[2:] == ("food:harbor_fish",)
     assert values["with"] < values["without"]
     assert "one change, so one observation" in text_of(answer)
 

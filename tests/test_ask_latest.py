@@ -120,7 +120,11 @@ def test_a_pet_without_such_a_device_is_told_which_would_know(home):
 
 def test_nothing_at_a_device_that_was_heard_is_no_proof(home):
     texts = said(answer(home, "When did Max last drink?"))
-    assert texts == ["No visit to the water bowl is recorded", "That doesn't prove there was none"]
+    assert texts == [
+        "No visit to the water bowl is recorded",
+        "That doesn't prove there was none",
+        "Next: check the water bowl's battery and place",
+    ]
 
 
 def test_when_a_pet_last_drank_is_told_from_a_fountains_day_counter(home):

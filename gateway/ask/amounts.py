@@ -24,6 +24,7 @@ from gateway.ask.figures import (
 from gateway.ask.floors import say_floors
 from gateway.ask.latest import row_words, say_latest
 from gateway.ask.said import Said, elsewhere, said, say
+from gateway.ask.settle import look_at
 from gateway.ask.weighed import logged_level
 from gateway.ask.wording import (
     amount,
@@ -162,7 +163,8 @@ def quantity(scene: Scene, question: Question, draft: Draft, pet: Pet, window: W
             slot=observed.id,
             device=observed.captured_by[0],
         )
-        _look_at(scene, draft, pet, observed.captured_by[0])
+        look_at(scene, draft, observed.captured_by[0])
+        _own_eyes(scene, draft, pet, observed.captured_by[0])
         return
     total = total_of(scene, pet, observed, window)
     opening = _short(pet, observed, part.total, dates)
@@ -199,11 +201,10 @@ def _each_night(scene: Scene, draft: Draft, pet: Pet, observed: Property, window
     return True
 
 
-def _look_at(scene: Scene, draft: Draft, pet: Pet | None, kind: str) -> None:
-    """What to do about a device that heard nothing, and that the owner's own eyes count."""
-    device = scene.ontology.device_kinds[kind]
-    draft.say(NoticeKind.NEXT, say("Next: check the {device}'s battery and place", device=device))
+def _own_eyes(scene: Scene, draft: Draft, pet: Pet | None, kind: str) -> None:
+    """Where a device heard nothing: that the owner's own eyes count."""
     if pet is not None:
+        device = scene.ontology.device_kinds[kind]
         own = say("What you saw of {pet} yourself counts, whatever the {device} says", pet=pet, device=device)
         draft.say(NoticeKind.CAUTION, own)
 
@@ -552,7 +553,8 @@ def events_in(
         draft.paragraph()
         _lifted(scene, draft, window, device=device)
         say_latest(scene, draft, observed, pet=pet, device=device)
-        _look_at(scene, draft, pet, "food_bowl")
+        look_at(scene, draft, "food_bowl")
+        _own_eyes(scene, draft, pet, "food_bowl")
         return
     shared = any(len(event.pets) > 1 for event in found)
     draft.say(NoticeKind.SHORT, _how_many(len(found), word, dates, asked))

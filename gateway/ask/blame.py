@@ -19,6 +19,7 @@ from gateway.ask.disagree import say_disagreements
 from gateway.ask.explain import Inquiry, cause_words, connection, inquire, sign_behind
 from gateway.ask.figures import compare_window
 from gateway.ask.said import Part, Said, elsewhere, is_or_are, known, said, say, verbatim, within
+from gateway.ask.settle import hear_it, log_day, pick_bag
 from gateway.ask.sources import cite, class_of, dated_by
 from gateway.ask.wording import count_word, joined
 from gateway.dialogue import NoticeKind
@@ -120,7 +121,11 @@ def cause_check(scene: Scene, question: Question, draft: Draft, pet: Pet, window
         return
     figure = compare_window(scene, pet, observed, window)
     if figure is None:
+        if observed.evidence_class == "RECORDED" and not scene.devices_of(pet.id, observed):
+            _unmeasured(scene, draft, pet, found, thing)
+            return
         draft.say(NoticeKind.SHORT, nothing_yet(pet, observed), slot=observed.id)
+        hear_it(scene, draft, pet, observed)
         return
     there = sign_behind(scene, figure, question.direction)
     if there is None:
@@ -198,7 +203,12 @@ def _judge(scene: Scene, draft: Draft, figure: Figure, inquiry: Inquiry, asked: 
     draft.near_misses.extend((*inquiry.candidates.near_misses, *connected.near_misses))
     draft.chain.extend(connected.edges)
     draft.explain.extend(connected.account)
-    draft.say(NoticeKind.SHORT, _opening(scene, figure, inquiry, asked, mine=mine, blocked=blocked))
+    opening = _opening(scene, figure, inquiry, asked, mine=mine, blocked=blocked)
+    if mine or blocked or asked.found or asked.entries:
+        draft.say(NoticeKind.SHORT, opening)
+    else:
+        draft.say(NoticeKind.SHORT, opening, slot="exposure", device="people")
+        log_day(draft, "exposure")
     draft.paragraph()
     if not mine:
         _say_asked(scene, draft, pet, asked.found, asked.entries)
@@ -379,6 +389,8 @@ def before_change(scene: Scene, question: Question, draft: Draft, pet: Pet, wind
         if figure is None:
             text = say("Nothing of that has been recorded of {pet} yet", pet=pet)
             draft.say(NoticeKind.SHORT, text, slot="series")
+            if observed is not None:
+                hear_it(scene, draft, pet, observed)
         else:
             say_verdict(scene, draft, figure, question.direction)
         return
@@ -478,7 +490,7 @@ def _food_before(scene: Scene, draft: Draft, pet: Pet) -> None:
     if not ate:
         text = say("What {pet} was given before is not on file", pet=pet)
         draft.say(NoticeKind.SHORT, text, slot="food", device="food_bowl")
-        draft.say(NoticeKind.ABSENCE, "Picking the bag at the bowl, or a log entry, records it", slot="food")
+        pick_bag(draft)
         return
     names = scene.reader.vertex_labels()
     name = names.get(ate[-1].edge.head.name, ate[-1].edge.head.name.partition(":")[2])

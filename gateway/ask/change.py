@@ -13,6 +13,7 @@ from gateway.ask.energy import same_energy
 from gateway.ask.figures import Figure, also_text, change_text, cite_of, compare_window, is_night_label
 from gateway.ask.gaps import say_gap
 from gateway.ask.said import Part, Said, elsewhere, is_or_are, say, verbatim
+from gateway.ask.settle import ask_again, hear_it
 from gateway.ask.thin import say_thin
 from gateway.ask.weighed import say_weighings
 from gateway.ask.wording import day, day_range, first_upper, joined, listed, per_day, percent
@@ -80,6 +81,7 @@ def figure_seen(scene: Scene, draft: Draft, pet: Pet, observed: Property, window
     figure = compare_window(scene, pet, observed, window)
     if figure is None:
         draft.say(NoticeKind.SHORT, nothing_yet(pet, observed), slot=observed.id)
+        hear_it(scene, draft, pet, observed)
     return figure
 
 
@@ -343,6 +345,9 @@ def name_unclear(scene: Scene, draft: Draft, figure: Figure, *, asked: str | Non
             series=figure.observed,
         )
         draft.say(NoticeKind.SHORT, text, slot="whose")
+        kind = scene.ontology.device_kinds[figure.observed.captured_by[0]]
+        apart = say("A {device} for each, or one that tells them apart, would record it", device=kind)
+        draft.say(NoticeKind.NEXT, apart, slot="whose")
     else:
         text = say(
             "Not clear{seen}: {pet.his} days vary too much for this window to show it",
@@ -353,11 +358,13 @@ def name_unclear(scene: Scene, draft: Draft, figure: Figure, *, asked: str | Non
     draft.paragraph()
     figure_claim(scene, draft, figure, ranked=True)
     told = outlook(figure.measured.grid, comparison, figure.window.first_date, figure.window.last_date)
-    _wider(scene, draft, figure)
-    if told.tell_on is not None and told.tell_on > scene.today and reason is Unclear.TOO_VARIABLE:
+    wider = _wider(scene, draft, figure)
+    if told.tell_on is not None and told.tell_on > scene.today:
         when = day(told.tell_on, year_of=scene.today)
         text = say("If this goes on, it can be told about {when}", when=when)
         draft.say(NoticeKind.ABSENCE, text, slot=figure.observed.id)
+    elif reason is not Unclear.WHOSE_UNKNOWN:
+        ask_again(draft, figure.observed.id, days=comparison.days_expected, wider=wider)
 
 
 def _seen(change: float | None) -> Said:
@@ -367,8 +374,8 @@ def _seen(change: float | None) -> Said:
     return say(", but {size} above usual", size=size) if change > 0 else say(", but {size} below usual", size=size)
 
 
-def _wider(scene: Scene, draft: Draft, figure: Figure) -> None:
-    """The next wider window that can tell, if one can."""
+def _wider(scene: Scene, draft: Draft, figure: Figure) -> int | None:
+    """Tell the next wider window that can tell, if one can; how many days it has."""
     for days in _WIDER_DAYS:
         if days <= figure.measured.comparison.days_expected:
             continue
@@ -378,7 +385,8 @@ def _wider(scene: Scene, draft: Draft, figure: Figure) -> None:
         if wider is not None and wider.verdict is not Verdict.CANNOT_TELL:
             opening = say("Over the last {days} days it is {verdict}", days=days, verdict=verdict_words(wider))
             figure_claim(scene, draft, wider, opening=opening, rank=5)
-            return
+            return days
+    return None
 
 
 # --- beside what was asked ---------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gateway.ask.blame import say_exposures
 from gateway.ask.said import Said, known, say, verbatim
+from gateway.ask.settle import pick_bag
 from gateway.ask.sources import dated_by
 from gateway.ask.wording import count_word, day, joined, listed
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
@@ -26,12 +27,13 @@ if TYPE_CHECKING:
     from gateway.model import Link, Person, Pet
     from gateway.stored import TextRecord
 
-__all__ = ["age_months", "fed_between", "fed_now", "household_fact"]
+__all__ = ["ADD", "age_months", "fed_between", "fed_now", "household_fact"]
 
 _CITE = "household record"
 _YEARS_FROM_MONTHS = 24
 _FIRST_MS = -(2**62)
-_ADD = "To add it: write it into the household file, then scentwalk household import FILE.toml"
+ADD = "To add it: write it into the household file, then scentwalk household import FILE.toml"
+"""How what the household says of itself comes in."""
 
 
 def age_months(pet: Pet, today: str) -> int | None:
@@ -85,7 +87,7 @@ def _of_pet(scene: Scene, draft: Draft, pet: Pet, name: str) -> None:
     if found is None or record is None:
         none = say("{pet}'s {fact} is not on file", pet=pet, fact=_NAMES[name])
         draft.say(NoticeKind.SHORT, none, slot=name, device="people")
-        draft.say(NoticeKind.NEXT, _ADD, slot=name)
+        draft.say(NoticeKind.NEXT, ADD, slot=name)
         return
     text, values = found
     draft.claim(
@@ -199,7 +201,7 @@ def _everybody(scene: Scene, draft: Draft) -> None:
             )
     if not told:
         draft.say(NoticeKind.SHORT, "No pet is on file yet", slot="pet", device="people")
-        draft.say(NoticeKind.NEXT, _ADD, slot="pet")
+        draft.say(NoticeKind.NEXT, ADD, slot="pet")
 
 
 # --- people -------------------------------------------------------------------------------------------
@@ -216,10 +218,10 @@ def _people(scene: Scene, draft: Draft, asked: str) -> None:
     for person in (*wanted, *other[: 0 if wanted else None]):
         _person(scene, draft, person)
     if not wanted:
-        draft.say(NoticeKind.NEXT, _ADD, slot=asked)
+        draft.say(NoticeKind.NEXT, ADD, slot=asked)
     for person in wanted:
         if person.phone is None:
-            none = say("No number of {name} is on file. {add}", name=verbatim(person.name), add=_ADD)
+            none = say("No number of {name} is on file. {add}", name=verbatim(person.name), add=ADD)
             draft.say(NoticeKind.ABSENCE, none, slot="phone")
 
 
@@ -267,6 +269,7 @@ def _devices(scene: Scene, draft: Draft, pet: Pet, *, worn_only: bool) -> None:
             else say("{pet} has no device that is on file", pet=pet)
         )
         draft.say(NoticeKind.SHORT, none, slot="device", device="people")
+        draft.say(NoticeKind.NEXT, ADD, slot="device")
         return
     names = joined([verbatim(device.name or device.id) for device, _ in found])
     draft.claim(
@@ -344,5 +347,5 @@ def _food(scene: Scene, question: Question, draft: Draft, pet: Pet, *, kind_aske
     elif not held:
         draft.say(NoticeKind.SHORT, none, slot="food", device="food_bowl")
     if not held:
-        draft.say(NoticeKind.ABSENCE, "Picking the bag at the bowl, or a log entry, records it", slot="food")
+        pick_bag(draft)
     say_exposures(scene, draft, pet, held)

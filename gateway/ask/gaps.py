@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from gateway.ask.battery import battery_at
 from gateway.ask.figures import compare_window
 from gateway.ask.said import Part, Said, say
+from gateway.ask.settle import look_at
 from gateway.ask.wording import amount, clock_time, day, day_range, per_day, percent, weekday
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import SLOT_MS, add_days, local_day
@@ -94,6 +95,7 @@ def say_gap(scene: Scene, draft: Draft, figure: Figure, *, asked: str | None) ->
             slot=figure.observed.id,
             device=figure.observed.captured_by[0],
         )
+        look_at(scene, draft, figure.observed.captured_by[0])
         return
     kind = scene.ontology.device_kinds[gap.device.kind]
     lead = "I can't tell" if asked is None else say("I can't tell that {pet.he} did", pet=pet)
@@ -113,7 +115,7 @@ def say_gap(scene: Scene, draft: Draft, figure: Figure, *, asked: str | None) ->
     draft.paragraph()
     _around(scene, draft, figure, gap)
     draft.paragraph()
-    draft.say(NoticeKind.NEXT, say("Next: check the {device}'s battery and place", device=kind))
+    look_at(scene, draft, gap.device.kind)
     if figure.observed.id == "intake":
         draft.say(
             NoticeKind.CAUTION,

@@ -14,6 +14,7 @@ from gateway.ask.absent import marked_wrong
 from gateway.ask.blame import exposures, say_exposures
 from gateway.ask.facts import fed_now
 from gateway.ask.said import Said, known, said, say, verbatim
+from gateway.ask.settle import pick_bag
 from gateway.ask.sources import as_said, cite, first_of, mentions, quote, quoted, subject_words
 from gateway.ask.wording import joined
 from gateway.dialogue import EvidenceClass, NoticeKind
@@ -111,7 +112,7 @@ def _given_now(scene: Scene, draft: Draft, pet: Pet, wanted: list[str], *, free:
     if not held:
         text = say("What {pet} gets now is not on file", pet=pet)
         draft.say(NoticeKind.SHORT, text, slot="food", device="food_bowl")
-        draft.say(NoticeKind.ABSENCE, "Picking the bag at the bowl, or a log entry, records it", slot="food")
+        pick_bag(draft)
         return
     known = {f"food:{food.id}": food for food in scene.home.foods}
     names = scene.reader.vertex_labels()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gateway.ask.figures import cite_of
 from gateway.ask.said import Said, elsewhere, say, verbatim
+from gateway.ask.settle import log_day, look_at
 from gateway.ask.wording import amount, clock_time, day
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import SLOT_MS, add_days, local_day
@@ -89,6 +90,11 @@ def _none(scene: Scene, draft: Draft, observed: Property, pet: Pet | None, openi
         draft.say(NoticeKind.ABSENCE, would, slot=observed.id, device=kind.id)
     else:
         draft.say(NoticeKind.ABSENCE, "That doesn't prove there was none", slot=observed.id)
+        able = [device.id for device in scene.home.devices if device.kind in observed.captured_by]
+        if any(scene.reader.last_frame(device, before_ms=scene.now_ms) is not None for device in able):
+            log_day(draft, observed.id)  # it is heard: what it did not see somebody may have seen
+        else:
+            look_at(scene, draft, kind.id)
 
 
 def _latest(scene: Scene, observed: Property, *, pet: Pet | None, device: str | None) -> DatedFrame | None:

@@ -13,6 +13,7 @@ from gateway.ask.change import figure_claim, not_captured, verdict_words
 from gateway.ask.dated import entries_of, say_entry
 from gateway.ask.figures import cite_of, compare_window
 from gateway.ask.said import Part, Said, elsewhere, say, verbatim
+from gateway.ask.settle import hear_it, more_days
 from gateway.ask.wording import amount, count_word, day_range, joined, percent, whose
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import add_days, local_day, night_interval
@@ -55,23 +56,41 @@ def lines_up(scene: Scene, question: Question, draft: Draft, pet: Pet) -> None:
             slot="exposure",
             device="people",
         )
-        draft.say(NoticeKind.ABSENCE, "A log entry, or picking the bag at the bowl, records the days", slot="exposure")
+        draft.say(NoticeKind.NEXT, "A log entry, or picking the bag at the bowl, records the days", slot="exposure")
         return
     night = (question.window_label or "").startswith("NIGHT")
     with_it, without = _sides(scene, pet, observed, found, night=night)
     if len(with_it) < _LEAST_DAYS or len(without) < _LEAST_DAYS:
-        count = min(len(with_it), len(without))
-        draft.say(
-            NoticeKind.SHORT,
-            say("I can't tell: only {count} recorded days with {thing}", count=count, thing=thing)
-            if len(with_it) < _LEAST_DAYS
-            else say("I can't tell: only {count} recorded days without {thing}", count=count, thing=thing),
-            slot=observed.id,
-        )
+        _too_few(scene, draft, observed, thing, found=found, sides=(len(with_it), len(without)))
         return
     _say_sides(scene, draft, pet, observed, thing=thing, found=found, sides=(with_it, without), night=night)
     if len(found) == 1 or _stretches(found) < 2:
         draft.say(NoticeKind.CAUTION, "That is one change, so one observation; whatever else changed then fits as well")
+
+
+def _too_few(
+    scene: Scene, draft: Draft, observed: Property, thing: Said, *, found: tuple[Link, ...], sides: tuple[int, int]
+) -> None:
+    """One side has too few days: how many it has, and what it takes."""
+    with_it = sides[0] < _LEAST_DAYS
+    count = sides[0] if with_it else sides[1]
+    parts: dict[str, Part] = {"count": count, "thing": thing}
+    if count == 0:
+        opening = (
+            say("I can't tell: no recorded day with {thing}", **parts)
+            if with_it
+            else say("I can't tell: no recorded day without {thing}", **parts)
+        )
+    elif with_it:
+        opening = say("I can't tell: only {count} recorded days with {thing}", **parts)
+        opening = say("I can't tell: only 1 recorded day with {thing}", **parts) if count == 1 else opening
+    else:
+        opening = say("I can't tell: only {count} recorded days without {thing}", **parts)
+        opening = say("I can't tell: only 1 recorded day without {thing}", **parts) if count == 1 else opening
+    draft.say(NoticeKind.SHORT, opening, slot=observed.id)
+    lasting = any(link.edge.valid_to_ms is None or link.edge.valid_to_ms > scene.now_ms for link in found)
+    goes_on = lasting if with_it else not lasting
+    more_days(scene, draft, observed.id, missing=_LEAST_DAYS - count, needed=_LEAST_DAYS, goes_on=goes_on)
 
 
 def _beside_one_day(
@@ -90,6 +109,7 @@ def _beside_one_day(
     when = say("the night of {thing}", thing=of) if evening else say("the day of {thing}", thing=of)
     if figure is None or figure.measured.comparison.now is None:
         draft.say(NoticeKind.SHORT, say("I can't tell: {when} was not recorded", when=when), slot=observed.id)
+        hear_it(scene, draft, pet, observed)
     else:
         text = say(
             "{when!u}: {series} {verdict}, which proves no link",

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gateway.ask.said import Said, is_or_are, own_words, said, say, verbatim
+from gateway.ask.settle import log_day
 from gateway.ask.sources import mentions, say_logged
 from gateway.ask.wording import clock_time, count_word, day, joined
 from gateway.dialogue import NoticeKind
@@ -48,10 +49,12 @@ def logged_event(scene: Scene, question: Question, draft: Draft) -> None:
         none = say("No {what} {be} on file{when}", what=what, be=is_or_are([what]), when=_in_that_time(question))
         draft.say(NoticeKind.SHORT, none, slot="log", device="people")
         draft.say(NoticeKind.ABSENCE, "What nobody wrote down leaves no trace here", slot="log")
+        log_day(draft, "log")
         return
     if question.rule == _HOW_LONG and found[-1].until_ms is None:
         text = say("How long is not on file, only when the {what} was written down", what=what)
         draft.say(NoticeKind.SHORT, text, slot="until")
+        draft.say(NoticeKind.NEXT, "Write its end down as an entry of its own; then this can be told", slot="until")
     elif question.rule == _HAPPENED:
         draft.say(NoticeKind.SHORT, "Yes, as logged")
     _say(scene, draft, found[-1:] if question.rule == _HOW_LONG else found)

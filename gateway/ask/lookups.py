@@ -16,9 +16,11 @@ from gateway.ask.change import figure_claim
 from gateway.ask.dated import entries_of
 from gateway.ask.disagree import say_sides, sides_of
 from gateway.ask.explain import inquire, sign_behind
+from gateway.ask.facts import ADD
 from gateway.ask.figures import compare_window
 from gateway.ask.labelled import sources_on
 from gateway.ask.said import Said, say, verbatim, worded
+from gateway.ask.settle import log_day, look_at, note_it
 from gateway.ask.sources import (
     asked_words,
     cite,
@@ -53,6 +55,7 @@ __all__ = [
 ]
 
 _SHOWN = 3
+_ONLY_A_TRIAL = "Only a diet trial run by your vet can tell; don't test it at home"
 _SILENT_MS = 6 * 3_600_000
 """A device unheard for six hours is said to be silent (hard floor of cases/days.md)."""
 
@@ -151,8 +154,13 @@ def _none_on_file(scene: Scene, question: Question, draft: Draft) -> None:
     draft.say(NoticeKind.SHORT, none, slot="record", device="people")
     if "cond:allergy" in question.subjects:
         draft.say(NoticeKind.CAUTION, "That is not a test result")
+        draft.say(NoticeKind.NEXT, _ONLY_A_TRIAL, slot="test")
+        return
+    draft.say(NoticeKind.ABSENCE, "What nobody wrote down leaves no trace here", slot="record")
+    if "src:vet" in question.subjects:
+        note_it(draft, "record")
     else:
-        draft.say(NoticeKind.ABSENCE, "What nobody wrote down leaves no trace here", slot="record")
+        log_day(draft, "record")
 
 
 def _allergy(scene: Scene, question: Question, draft: Draft, pet: Pet) -> bool:
@@ -175,11 +183,11 @@ def _allergy(scene: Scene, question: Question, draft: Draft, pet: Pet) -> bool:
     draft.paragraph()
     if sides.disputed:
         draft.say(
-            NoticeKind.CAUTION,
+            NoticeKind.NEXT,
             "Show your vet both notes; the hub can't weigh one against the other. Until then, don't test it at home",
         )
     else:
-        draft.say(NoticeKind.CAUTION, "Only a diet trial run by your vet can tell; don't test it at home")
+        draft.say(NoticeKind.NEXT, _ONLY_A_TRIAL, slot="test")
     return True
 
 
@@ -243,6 +251,7 @@ def devices(scene: Scene, question: Question, draft: Draft) -> None:
     ]
     if not chosen:
         draft.say(NoticeKind.SHORT, "No such device is set up here", slot="device")
+        draft.say(NoticeKind.NEXT, ADD, slot="device")
         return
     for device in chosen:
         _one_device(scene, draft, device)
@@ -252,6 +261,7 @@ def _one_device(scene: Scene, draft: Draft, device: Device) -> None:
     last = scene.reader.last_frame(device.id, before_ms=scene.now_ms + 1)
     if last is None:
         draft.say(NoticeKind.SHORT, say("{device}: never heard", device=device), slot="device", device=device.kind)
+        look_at(scene, draft, device.kind)
         return
     heard = say("{day}, {clock}", day=_when(scene, last.end_ms), clock=clock_time(scene.local(last.end_ms)))
     silent = scene.now_ms - last.end_ms > _SILENT_MS
@@ -264,7 +274,11 @@ def _one_device(scene: Scene, draft: Draft, device: Device) -> None:
         )
         if silent
         else say("{device}: last heard {when}", device=device, when=heard),
+        slot="device" if silent else None,
+        device=device.kind if silent else None,
     )
+    if silent:
+        look_at(scene, draft, device.kind)
     word = scene.ontology.device_kinds[device.kind].cite
     draft.claim(
         "last_heard",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from gateway.ask.advice import vet_phone
 from gateway.ask.blame import exposures
 from gateway.ask.said import Said, is_or_are, known, own_words, said, say, verbatim
+from gateway.ask.settle import log_day, log_next
 from gateway.ask.sources import cite, dated_by, mentions, quote, say_logged, stays_at, subject_words
 from gateway.ask.wording import clock_time, day, joined
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
@@ -112,6 +113,8 @@ def given(scene: Scene, question: Question, draft: Draft, pet: Pet) -> None:
             slot="medicine" if _is_medicine(question) else "log",
             device="people",
         )
+        if not _is_medicine(question):
+            log_day(draft, "log")
     draft.paragraph()
     _last(scene, draft, pet, found)
     if _is_medicine(question):
@@ -216,12 +219,12 @@ def last_logged(scene: Scene, question: Question, draft: Draft, pet: Pet) -> Non
     label = _label(scene, question)
     none = say("No {what} {be} logged for {pet}", what=label, be=is_or_are([label]), pet=pet)
     draft.say(NoticeKind.SHORT, none, slot="log", device="people")
-    trace = (
-        "One given without logging leaves no trace; a log entry records the next"
-        if question.metric is None
-        else "What nobody wrote down leaves no trace here"
-    )
-    draft.say(NoticeKind.ABSENCE, trace, slot="log")
+    if question.metric is None:
+        trace = "One given without logging leaves no trace; a log entry records the next"
+        draft.say(NoticeKind.ABSENCE, trace, slot="log")
+    else:
+        draft.say(NoticeKind.ABSENCE, "What nobody wrote down leaves no trace here", slot="log")
+        log_next(draft, "log")
 
 
 def _class_of(kind: str) -> EvidenceClass:

@@ -10,13 +10,14 @@ from gateway.ask.figures import cite_of, compare_window, total_of
 from gateway.ask.floors import say_floors
 from gateway.ask.lookups import last_weights
 from gateway.ask.said import Said, say, verbatim
+from gateway.ask.settle import ask_again, pick_bag, recorded_since, told_from
 from gateway.ask.signs import say_signs
 from gateway.ask.sources import cite, class_of, dated_by
 from gateway.ask.wording import amount, day, day_range, joined, per_day, percent
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
-from gateway.measure.days import add_days, local_day
+from gateway.measure.days import add_days, dates_between, local_day
 from gateway.measure.onset import onset
-from gateway.measure.outlook import ids_with
+from gateway.measure.outlook import ids_with, outlook
 from gateway.model import Unclear, Verdict
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def food_since(scene: Scene, draft: Draft, pet: Pet, food: str) -> None:
     edges = [link for link in scene.links_of(pet.id) if link.edge.relation == "ate" and link.edge.head.name == food]
     if not edges or edges[-1].edge.valid_from_ms is None or not edges[-1].evidence:
         draft.say(NoticeKind.SHORT, "Since when is not on file", slot="food", device="food_bowl")
-        draft.say(NoticeKind.ABSENCE, "Picking the bag at the bowl, or a log entry, would record it", slot="food")
+        pick_bag(draft)
         return
     link = edges[-1]
     began = local_day(edges[-1].edge.valid_from_ms or 0, scene.zones)
@@ -192,6 +193,8 @@ def compare_periods(
             "I can't tell: one of the two periods was not recorded, so they can't be compared",
             slot=observed.id,
         )
+        blank = [w for w, total in zip(windows, totals, strict=True) if total not in known]
+        recorded_since(scene, draft, pet, observed, min(window.first_date for window in blank))
     else:
         draft.say(NoticeKind.SHORT, _against(scene, question, known[0], known[1], began))
     draft.paragraph()
@@ -274,11 +277,15 @@ def select_pets(scene: Scene, question: Question, draft: Draft, pets: tuple[Pet,
     ids = {pet for verdict in wanted for pet in ids_with(verdict, compared)}
     chosen = [figure for figure in figures if figure.pet.id in ids]
     names = joined([verbatim(figure.pet.name) for figure in chosen])
-    draft.say(NoticeKind.SHORT, names or ("None of those that can be told" if missing or unclear else "None"))
+    blind = bool(missing or unclear) and not chosen
+    none = "None of those that can be told" if blind else "None"
+    draft.say(NoticeKind.SHORT, names or none, slot=observed.id if blind else None)
     for figure in chosen or figures:
         figure_claim(scene, draft, figure, opening=verbatim(figure.pet.name))
     if unclear:
         draft.say(NoticeKind.ABSENCE, say("Not clear for {names}", names=joined(unclear)), slot=observed.id)
+        if blind:
+            ask_again(draft, observed.id, days=len(dates_between(window.first_date, window.last_date)), wider=None)
     if missing:
         kind = scene.ontology.device_kinds[observed.captured_by[0]]
         draft.say(
@@ -311,6 +318,8 @@ def overview(scene: Scene, draft: Draft, pet: Pet, window: Window, *, judged: st
     if not figures:
         text = say("Nothing is recorded of {pet} yet", pet=pet)
         draft.say(NoticeKind.SHORT, text, slot="device", device="tracker")
+        kind = scene.ontology.device_kinds["tracker"]
+        draft.say(NoticeKind.ABSENCE, say("{device.a!u} would capture it", device=kind), slot="device", device=kind.id)
         say_signs(scene, draft, pet, window)
         return
     changed = [figure for figure in figures if figure.verdict in (Verdict.UP, Verdict.DOWN)]
@@ -323,10 +332,12 @@ def overview(scene: Scene, draft: Draft, pet: Pet, window: Window, *, judged: st
         text = say("Nothing the devices measure is outside {pet}'s usual ({dates})", pet=pet, dates=dates)
         draft.say(NoticeKind.SHORT, text)
     elif all(figure.measured.comparison.reason is Unclear.TOO_FEW_DAYS for figure in unclear):
-        draft.say(NoticeKind.SHORT, say("Too early to say what is usual for {pet}", pet=pet))
+        draft.say(NoticeKind.SHORT, say("Too early to say what is usual for {pet}", pet=pet), slot="usual")
+        _first_told(scene, draft, unclear)
     else:
         text = say("Nothing clear can be said against {pet}'s usual ({dates})", pet=pet, dates=dates)
-        draft.say(NoticeKind.SHORT, text)
+        draft.say(NoticeKind.SHORT, text, slot="usual")
+        ask_again(draft, "usual", days=len(dates_between(window.first_date, window.last_date)), wider=None)
     for figure in changed:
         figure_claim(scene, draft, figure, opening=say("{series}", series=figure.observed))
     as_usual(scene, draft, pet, window, except_for="", names=tuple(f.observed.id for f in figures if f not in changed))
@@ -336,6 +347,21 @@ def overview(scene: Scene, draft: Draft, pet: Pet, window: Window, *, judged: st
     say_signs(scene, draft, pet, window)
     draft.paragraph()
     draft.say(NoticeKind.CAUTION, say("No device here sees {what}", what=_UNSEEN))
+
+
+def _first_told(scene: Scene, draft: Draft, figures: list[Figure]) -> None:
+    """The first day on which one of these can be compared, where it is ahead; else from when on it could be."""
+    found = [
+        outlook(f.measured.grid, f.measured.comparison, f.window.first_date, f.window.last_date).tell_on
+        for f in figures
+    ]
+    days = sorted(one for one in found if one is not None)
+    if days and days[0] > scene.today:
+        when = day(days[0], year_of=scene.today)
+        draft.say(NoticeKind.NEXT, say("First comparison {day}", day=when), slot="usual")
+        return
+    needed = figures[0].measured.comparison.baseline_needed
+    told_from(scene, draft, "usual", tell_on=days[0] if days else None, needed=needed)
 
 
 def _moved(figure: Figure) -> Said:

@@ -54,6 +54,7 @@ _KIND_WORDS = {
     "equipment": say("equipment"),
 }
 _MEDICINES = ("flea_treatment", "wormer")
+_TO_ADD = "To add some: scentwalk import purchases FILE.csv, or scentwalk bought"
 _NOT_GIVEN = "Bought is not given: a purchase says what was at home, not who ate it"
 
 
@@ -101,7 +102,7 @@ def _kind_open(scene: Scene, draft: Draft, unsure: tuple[Bought, ...]) -> None:
 
 def _how_to_add(draft: Draft) -> None:
     draft.say(NoticeKind.ABSENCE, "What nobody wrote down leaves no trace here", slot="purchase")
-    draft.say(NoticeKind.NEXT, "To add some: scentwalk import purchases FILE.csv, or scentwalk bought")
+    draft.say(NoticeKind.NEXT, _TO_ADD, slot="purchase")
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +214,7 @@ def _none(
     if asked.unsure:
         _kind_open(scene, draft, asked.unsure)
         return
+    draft.say(NoticeKind.NEXT, _TO_ADD, slot="purchase")
     draft.say(NoticeKind.ABSENCE, "The latest purchase on file", slot="purchase")
     say_purchase(scene, draft, latest)
 
@@ -245,7 +247,7 @@ def _anything_new(
             slot="purchase",
             device="people",
         )
-        draft.say(NoticeKind.ABSENCE, "What nobody wrote down leaves no trace here", slot="purchase")
+        _how_to_add(draft)
         return
     told = [
         say("{what} on {when}", what=verbatim(one.name), when=day(one.date, year_of=scene.today)) for one in new[-2:]

@@ -32,6 +32,7 @@ from gateway.ask.answer import EXPLAINED_WORDS
 from gateway.ask.explain import explain_change
 from gateway.ask.safety import emergency_numbers
 from gateway.ask.said import Said, say, verbatim
+from gateway.ask.settle import log_day
 from gateway.ask.times import Calendar, window_of
 from gateway.ask.weighed import logged_level
 from gateway.ask.wording import joined, listed
@@ -278,6 +279,7 @@ def _thing_since(turn: _Turn, pet: Pet) -> None:
         return
     turn.draft.say(NoticeKind.SHORT, "Since when is not on file", slot="exposure", device="people")
     turn.draft.say(NoticeKind.ABSENCE, "What nobody wrote down leaves no trace here", slot="exposure")
+    log_day(turn.draft, "exposure")
 
 
 def _cause(turn: _Turn) -> None:
@@ -408,6 +410,7 @@ def _compare_periods(turn: _Turn) -> None:
                 slot="exposure",
                 device="people",
             )
+            log_day(turn.draft, "exposure")
             continue
         last = min(add_days(changed, _AROUND_DAYS), scene.today)
         windows = (

@@ -14,6 +14,7 @@ from gateway.ask.blame import counted_words, say_exposures
 from gateway.ask.causes import LAG_MS
 from gateway.ask.dated import dated_in, say_entry
 from gateway.ask.said import Said, said, say, verbatim
+from gateway.ask.settle import log_day, log_next
 from gateway.ask.sources import say_logged
 from gateway.ask.weighed import last_weighing
 from gateway.ask.wording import clock_time, day, day_range, number
@@ -75,7 +76,8 @@ def logged_sign(
             slot=observed.id,
             device="people",
         )
-        draft.say(NoticeKind.ABSENCE, say("{seen}; to add one, log it with its day", seen=_ONLY_SEEN), slot=observed.id)
+        draft.say(NoticeKind.ABSENCE, _ONLY_SEEN, slot=observed.id)
+        log_next(draft, observed.id)
     elif question.intent == "event_when":
         _say(scene, draft, pet, entries[-1:], last=True)
     elif question.intent == "onset":
@@ -172,6 +174,8 @@ def _counted(
             else say("{opening}, {often} in the {days} days before", opening=opening, often=often, days=days)
         )
     draft.say(NoticeKind.SHORT, opening, slot=None if inside else observed.id)
+    if not inside:
+        log_day(draft, observed.id)
     _say(scene, draft, pet, inside[-_SHOWN:] or entries[-1:], last=not inside)
     if len(inside) > _SHOWN:
         more = say("{count} more before these", count=len(inside) - _SHOWN)
@@ -254,14 +258,20 @@ def _levels(scene: Scene, draft: Draft, pet: Pet, observed: Property, entries: l
     told = entries[-2:]
     figures = [_FIGURE.search(entry.text) for entry in told]
     when = [day(local_day(entry.at_ms or 0, scene.zones), year_of=scene.today) for entry in told]
+    compared = False
     if len(told) < 2:
         opening = say("One {series} alone is on file, so whether it changed can't be told", series=observed)
     elif figures[0] is None or figures[1] is None or figures[0][2] != figures[1][2]:
         opening = said("What is on file can't be compared as it is written")
     else:
+        compared = True
         first, second = (float(found[1].replace(",", ".")) for found in figures if found is not None)
         opening = _lies_between(second - first, figures[0][2], when)
-    draft.say(NoticeKind.SHORT, opening, slot=observed.id if len(told) < 2 else None)
+    draft.say(NoticeKind.SHORT, opening, slot=None if compared else observed.id)
+    if len(told) < 2:
+        log_next(draft, observed.id)
+    elif not compared:
+        draft.say(NoticeKind.NEXT, "Write it down as a figure with its unit, such as weight 31.4 kg", slot=observed.id)
     _say(scene, draft, pet, told)
     if observed.id == "weight":
         draft.say(NoticeKind.CAUTION, "Two weights say little about a trend: weigh on the same scale once a week")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gateway.ask.figures import Total, cite_of, total_of
 from gateway.ask.said import Part, Said, say, verbatim
+from gateway.ask.settle import told_from
 from gateway.ask.wording import amount, clock_time, day, day_range, usual_of
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.measure.days import SLOT_MS, add_days, local_day
@@ -45,6 +46,9 @@ def say_thin(scene: Scene, draft: Draft, figure: Figure) -> None:
         ),
         slot=figure.observed.id,
     )
+    if not ahead:
+        needed = figure.measured.comparison.baseline_needed
+        told_from(scene, draft, figure.observed.id, tell_on=told.tell_on, needed=needed)
     draft.paragraph()
     whole = scene.window("SO_FAR", add_days(scene.today, 1 - _SHOWN_DAYS), scene.today)
     total = total_of(scene, figure.pet, figure.observed, whole)

@@ -13,6 +13,7 @@ from gateway.ask.amounts import Part, part_of
 from gateway.ask.change import not_captured
 from gateway.ask.figures import cite_of
 from gateway.ask.said import Said, say
+from gateway.ask.settle import look_at
 from gateway.ask.wording import amount, clock_time, day, joined
 from gateway.dialogue import EvidenceClass, NoticeKind, Quantity
 from gateway.model import Interval
@@ -61,6 +62,7 @@ def two_days(scene: Scene, draft: Draft, pet: Pet, observed: Property, windows: 
             slot=observed.id,
             device=observed.captured_by[0],
         )
+        look_at(scene, draft, observed.captured_by[0])
     else:
         draft.say(NoticeKind.SHORT, _difference(scene, observed, cut, parts, until))
     draft.paragraph()
